@@ -214,6 +214,7 @@ def resources(run: Run, _client: Client) -> None:
     run("allocation", "list", _HOSTS)
     run("allocation", "show", _HOSTS, "cmp-07")
     run("resource", "delete", _HOSTS, "cmp-07")
+    assert [each["name"] for each in json.loads(run("resource", "candidate", "list", _HOSTS, *_JSON))] == ["cmp-07"]
     run("resource", "create", _HOSTS, "name=cmp-07", "--property", "rack=b1")
 
 

@@ -86,6 +86,20 @@ export type BarsAnswer = {
   amount: Array<number>;
 };
 
+export type CandidateAnswer = {
+  id: string;
+  name: string;
+  attributes: Record<string, any>;
+  up: boolean;
+  enabled: boolean;
+  pool: string;
+  refused: string | null;
+};
+
+export type CandidateList = {
+  candidates: Array<CandidateAnswer>;
+};
+
 export type ChangeAnswer = {
   id: string;
   time: string;
@@ -1590,6 +1604,14 @@ export interface Operations {
     };
     body: undefined;
     answer: AllocationList;
+  };
+  "GET /v1/resources/{resource_type}/candidates": {
+    path: {
+      resource_type: string;
+    };
+    query: {};
+    body: undefined;
+    answer: CandidateList;
   };
   "GET /v1/resources/{resource_type}/properties": {
     path: {

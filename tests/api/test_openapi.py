@@ -512,6 +512,7 @@ def walk_operators(walk: Walk) -> None:
     walk.ask("POST", "/v1/leases", {**NEW_LEASE, "reservations": [instances(amount=99)]}, status=409)
     (refused,) = (each for each in walk.ask("GET", "/v1/refusals")["refusals"] if each["operation"] == "create")
     assert refused["missing"] > 0
+    walk.ask("GET", f"{TYPE}/candidates", resource_type="physical:host")
     walk.ask("GET", "/v1/audit")
     walk.ask("POST", "/v1/audit", status=202)
 

@@ -117,6 +117,7 @@ EXPECTED: Mapping[str, Let] = {
     "leasehold:resources:post": ADMINS,
     "leasehold:resources:put": ADMINS,
     "leasehold:resources:delete": ADMINS,
+    "leasehold:resources:get_candidates": ADMINS,
     "leasehold:resources:get_allocations": ADMINS,
     "leasehold:resources:get_properties": ADMINS,
     "leasehold:resources:update_properties": ADMINS,

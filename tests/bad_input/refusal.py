@@ -19,6 +19,7 @@ VERSION = "OpenStack-API-Version"
 LEASES, LEASE = "/v1/leases", "/v1/leases/{lease_id}"
 HOSTS, HOST, PROPERTIES = "/v1/os-hosts", "/v1/os-hosts/{host_id}", "/v1/os-hosts/properties"
 ADDRESSES = "/v1/floatingips"
+CANDIDATES = "/v1/resources/{resource_type}/candidates"
 TYPE, RESOURCE = "/v1/resources/{resource_type}", "/v1/resources/{resource_type}/{resource_id}"
 SWAP, HEAL, HELD = f"{LEASE}/swap", f"{LEASE}/heal", f"{LEASE}/resources"
 PAST = f"{LEASE}/history"
@@ -34,7 +35,7 @@ TEMPLATES, TEMPLATE = "/v1/lease-templates", "/v1/lease-templates/{template_id}"
 _OWNED = (WINDOWS, ALARMS, MANY, OFFERS, FEEDS, TEMPLATES)
 TIMELINE, AUDIT, REFUSALS = "/v1/timeline", "/v1/audit", "/v1/refusals"
 _TYPES = ("/v1/resources", "/v1/events", "/v1/subscriptions")
-NEW = (*_TYPES, SWAP, HEAL, HELD, PAST, PART, *_OWNED, FREE, REGIONS, TIMELINE, AUDIT, REFUSALS)
+NEW = (*_TYPES, SWAP, HEAL, HELD, PAST, PART, *_OWNED, FREE, REGIONS, TIMELINE, AUDIT, REFUSALS, CANDIDATES)
 """Paths that are new since 1.1."""
 NEWEST = "1.3"
 SUBSCRIPTIONS, REPLAY = "/v1/subscriptions", "/v1/subscriptions/{subscription_id}/replay"

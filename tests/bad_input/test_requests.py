@@ -234,6 +234,11 @@ REFUSALS = [
     Refusal("DELETE", f"{HOSTS}/99", **NOT_FOUND),
     Refusal("PATCH", f"{PROPERTIES}/none-such", {"private": True}, **NOT_FOUND),
     Refusal("POST", "/v1/resources/virtual:quantum", {"name": "gpu-03"}, **NOT_FOUND),
+    Refusal("GET", "/v1/resources/virtual:quantum/candidates", headers=V1_3, **NOT_FOUND),
+    *(
+        Refusal("GET", f"/v1/resources/{name}/candidates", headers=V1_3, field="resource_type", words=words)
+        for name, words in (("virtual:instance", "use resources of physical:host"), ("virtual:floatingip", "by what"))
+    ),
     Refusal("GET", f"{ADDRESSES}/none-such", **NOT_FOUND),
     *(Refusal(method, f"{ALARMS}/none-such", **NOT_FOUND) for method in ("GET", "DELETE")),
     *(Refusal(method, f"{MANY}/none-such", **NOT_FOUND) for method in ("GET", "DELETE")),

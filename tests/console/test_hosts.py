@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from selenium.webdriver.common.keys import Keys
 
+from leasehold.cloud.sandbox.seed import SUGGESTED_HOSTS
 from tests.console.asking import active, ask, lease
 
 if TYPE_CHECKING:
@@ -15,8 +16,11 @@ if TYPE_CHECKING:
     from tests.processes import Program
 
 FORMS = [(1440, False), (1440, True), (390, False), (390, True)]
+MOST_TABS = 30
 ALL = 12
 """The hosts of the sandbox."""
+ROOMS = {name: dict(values) for name, values in SUGGESTED_HOSTS}
+"""The properties of each."""
 
 
 def operator(browser: Browser, service: Program, page: str = "hosts", **form: Any) -> None:
@@ -33,6 +37,11 @@ def host(service: Program, name: str) -> dict[str, Any]:
 
 def names(browser: Browser) -> list[str]:
     return [each.text for each in browser.roles("rowheader")]
+
+
+def give(service: Program, name: str, properties: dict[str, Any]) -> None:
+    """Set properties of a host, so that the next test finds it as it was."""
+    ask(service, f"os-hosts/{host(service, name)['id']}", "PUT", properties)
 
 
 def says(browser: Browser, words: str) -> bool:
@@ -97,10 +106,10 @@ def test_a_host_is_given_back_and_drawn_again(browser: Browser, service: Program
     browser.until(lambda: host(service, "cmp-06")["pool"] == "reservation")
 
 
-def test_a_host_that_leases_have_is_not_removed_and_one_that_is_free_can_be_enrolled_again(
+def test_a_host_that_leases_have_is_not_removed_and_one_that_is_free_is_picked_and_enrolled_again(
     browser: Browser, service: Program
 ) -> None:
-    browser.allowed.update({404, 409})
+    browser.allowed.add(409)
     lease(service, "has all", 12, start=9)
     operator(browser, service)
     browser.role("button", "Change cmp-07").click()
@@ -114,14 +123,113 @@ def test_a_host_that_leases_have_is_not_removed_and_one_that_is_free_can_be_enro
     browser.role("button", "Remove", dialog).click()
     browser.until(partial(says, browser, "cmp-07 is removed."))
     browser.until(lambda: "cmp-07" not in names(browser))
-    browser.role("button", "Enrol a host").click()
-    browser.type("name", "no-such-host")
-    browser.press(Keys.ENTER)
-    browser.until(lambda: "no-such-host" in browser.find("#error-name").text)
-    browser.type("name", "cmp-07")
-    browser.press(Keys.ENTER)
-    browser.until(partial(says, browser, "cmp-07 is enrolled."))
+    browser.role("button", "Enrol hosts").click()
+    dialog = browser.role("dialog")
+    browser.role("checkbox", "cmp-07", dialog).click()
+    assert "leasehold host create cmp-07 --pool reservation" in str(dialog.get_attribute("textContent"))
+    browser.role("button", "Enrol 1 host", dialog).click()
+    browser.until(partial(says, browser, "1 host is enrolled."))
     browser.until(lambda: "cmp-07" in names(browser))
+
+
+@pytest.mark.parametrize(("width", "dark"), FORMS[::3])
+def test_several_hosts_are_picked_by_the_keyboard_and_one_that_is_refused_stays(
+    browser: Browser, service: Program, width: int, *, dark: bool
+) -> None:
+    browser.allowed.add(409)
+    gone = ["cmp-05", "cmp-06", "gpu-03"]
+    for name in gone:
+        ask(service, f"os-hosts/{host(service, name)['id']}", "DELETE")
+    operator(browser, service, width=width, dark=dark)
+    browser.script("arguments[0].focus()", browser.role("button", "Enrol hosts"))
+    browser.press(Keys.ENTER)
+    dialog = browser.role("dialog")
+    browser.until(lambda: len(browser.roles("checkbox", None, dialog)) == len(gone))
+    for name in gone:
+        browser.script("arguments[0].focus()", browser.role("checkbox", name, dialog))
+        browser.press(Keys.SPACE)
+    browser.role("button", "Enrol 3 hosts", dialog)
+    browser.picture(f"hosts-enrol-{width}-{'dark' if dark else 'light'}")
+    assert browser.serious() == []
+    assert browser.overflow() == 0
+    ask(service, "os-hosts", "POST", {"name": "cmp-06"})
+    browser.press(Keys.ENTER)
+    browser.until(lambda: "cmp-06: The host cmp-06 is enrolled already;" in dialog.text)
+    assert "2 hosts are enrolled." in browser.text()
+    browser.until(lambda: "All hosts of the cloud are enrolled." in dialog.text)
+    browser.press(Keys.ESCAPE)
+    browser.until(lambda: len(names(browser)) == ALL)
+    for name in gone:
+        give(service, name, ROOMS[name])
+
+
+def test_properties_are_set_hidden_and_removed(browser: Browser, service: Program) -> None:
+    before = host(service, "cmp-02")
+    operator(browser, service)
+    browser.role("button", "Properties of cmp-02").click()
+    dialog = browser.role("dialog")
+    browser.role("button", "Remove rack", dialog).click()
+    browser.role("button", "Add a property", dialog).click()
+    line = len(browser.roles("button", "Remove", dialog))
+    browser.type(f"name-{line}", "bench")
+    browser.type(f"value-{line}", "by the door")
+    browser.role("checkbox", "bench is private", dialog).click()
+    script = str(dialog.get_attribute("textContent"))
+    assert "leasehold host set cmp-02 --extra 'bench=by the door'" in script
+    assert "leasehold host unset cmp-02 --extra rack" in script
+    assert "leasehold host property set bench --private" in script
+    browser.picture("hosts-properties-1440-light")
+    assert browser.serious() == []
+    browser.role("button", "Save", dialog).click()
+    browser.until(partial(says, browser, "The properties of cmp-02 are saved."))
+    assert (host(service, "cmp-02").get("rack"), host(service, "cmp-02")["bench"]) == (None, "by the door")
+    known = ask(service, "os-hosts/properties?detail=1&all=1")["resource_properties"]
+    assert {each["property"]: each["private"] for each in known}["bench"] is True
+    browser.role("button", "Properties of cmp-02").click()
+    browser.role("checkbox", "bench is private", browser.role("dialog")).click()
+    browser.role("button", "Save").click()
+    browser.until(lambda: not browser.roles("dialog"))
+    known = ask(service, "os-hosts/properties?detail=1&all=1")["resource_properties"]
+    assert {each["property"]: each["private"] for each in known}["bench"] is False
+    give(service, "cmp-02", {"rack": before["rack"], "bench": None})
+
+
+def test_a_property_that_is_refused_is_explained_and_nothing_is_lost(browser: Browser, service: Program) -> None:
+    browser.allowed.add(400)
+    operator(browser, service, width=390, dark=True)
+    browser.script("arguments[0].focus()", browser.role("button", "Properties of cmp-03"))
+    browser.press(Keys.ENTER)
+    dialog = browser.role("dialog")
+    browser.script("arguments[0].focus()", browser.role("button", "Add a property", dialog))
+    browser.press(Keys.ENTER)
+    line = len(browser.roles("button", "Remove", dialog)) - 1
+    browser.type(f"name-{line}", "vcpus")
+    browser.type(f"value-{line}", "7")
+    browser.picture("hosts-properties-390-dark")
+    assert browser.serious() == []
+    assert browser.overflow() == 0
+    browser.press(Keys.ENTER)
+    browser.until(lambda: "reserved key" in browser.role("alert", None, dialog).text)
+    assert browser.find(f"#field-value-{line}").get_attribute("value") == "7"
+
+
+def test_maintenance_is_planned_by_the_keyboard(browser: Browser, service: Program) -> None:
+    operator(browser, service)
+    for role, name in (("checkbox", "Choose cmp-08"), ("button", "Maintenance of 1 host")):
+        browser.script("arguments[0].focus()", browser.role(role, name))
+        browser.press(Keys.SPACE)
+    browser.role("dialog")
+    for _ in range(MOST_TABS):
+        if browser.script("return document.activeElement.id") == "field-name":
+            break
+        browser.press(Keys.TAB)
+    browser.press("a new fan", Keys.ENTER)
+    browser.until(partial(says, browser, "The maintenance is planned."))
+    assert [each["name"] for each in ask(service, "maintenances")["maintenances"]] == ["a new fan"]
+    # The focus is where it was before the dialog, so the next key has a meaning.
+    browser.until(lambda: browser.script("return document.activeElement.tagName") != "DIALOG")
+    browser.press(Keys.ESCAPE)
+    assert not browser.roles("dialog")
 
 
 def test_maintenance_says_who_would_have_to_move_and_moves_them(browser: Browser, service: Program) -> None:

@@ -136,6 +136,11 @@ def test_devices_are_enrolled_described_and_removed(site: Site) -> None:
     resource = answer["resource"]
     assert (resource["name"], resource["health"], resource["properties"]) == ("fpga-1", "healthy", {"room": "r2"})
     assert resource["attributes"]["model"] == "zcu102"
+    _, answer = site.call("GET", f"resources/{TYPE}/candidates")
+    assert [(each["name"], each["attributes"]["model"]) for each in answer["candidates"]] == [
+        ("fpga-2", "zcu102"),
+        ("fpga-3", "u280"),
+    ]
     assert site.call("POST", f"resources/{TYPE}", {"name": "fpga-1"})[0] == 409
     status, answer = site.call("POST", f"resources/{TYPE}", {"name": "fpga-9"})
     assert (status, "fpga-9" in answer["error_message"]) == (404, True)

@@ -55,6 +55,25 @@ class Resource:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Something that could be enrolled for a pool; `refused` says why it would be refused."""
+
+    id: str
+    name: str
+    up: bool
+    enabled: bool
+    pool: str
+    refused: str | None
+    values: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> Candidate:
+        """Return the candidate of an answer."""
+        keys = ("id", "name", "up", "enabled", "pool", "refused")
+        return cls(**{key: values[key] for key in keys}, values=values)
+
+
 class Resources:
     """The resources of every type; by default only administrators see and change them."""
 
@@ -64,6 +83,11 @@ class Resources:
     def types(self) -> list[ResourceType]:
         """Return the resource types that are switched on."""
         return [ResourceType.read(each) for each in self._transport.get("/resources")["resource_types"]]
+
+    def candidates(self, resource_type: str) -> list[Candidate]:
+        """Return what the cloud has and could be enrolled."""
+        answer = self._transport.get(f"/resources/{resource_type}/candidates")
+        return [Candidate.read(each) for each in answer["candidates"]]
 
     def list(self, resource_type: str, part: Part = ALL) -> list[Resource]:
         answer = self._transport.get(f"/resources/{resource_type}", part.query())

@@ -52,7 +52,14 @@ from leasehold.api.models.maintenance import MaintenanceCreation, MaintenanceLis
 from leasehold.api.models.property import OneDefinition, PrivacyChange, PropertyList
 from leasehold.api.models.refusal import RefusalList
 from leasehold.api.models.region import RegionAvailabilityList, RegionList, RegionSearch, RegionWindowsList
-from leasehold.api.models.resource import OneResource, ResourceChange, ResourceCreation, ResourceList, ResourceTypeList
+from leasehold.api.models.resource import (
+    CandidateList,
+    OneResource,
+    ResourceChange,
+    ResourceCreation,
+    ResourceList,
+    ResourceTypeList,
+)
 from leasehold.api.models.series import OneSeries, SeriesAmendment, SeriesCreation, SeriesList
 from leasehold.api.models.subscription import (
     DeadLetterList,
@@ -333,6 +340,7 @@ ROUTES: tuple[Route, ...] = (
     _V1_3("GET", _TEMPLATE, template.show, (_T.GET,), None, OneTemplate),
     _V1_3("PUT", _TEMPLATE, template.amend, (_T.PUT,), TemplateAmendment, OneTemplate),
     _V1_3("DELETE", _TEMPLATE, template.delete, (_T.DELETE,), success=GONE),
+    _V1_3("GET", f"{_TYPE}/candidates", resource.list_candidates, (_R.GET_CANDIDATES,), None, CandidateList),
     _V1_3("GET", "/v1/audit", audit.show, (_N.GET,), None, OneAudit),
     _V1_3("POST", "/v1/audit", audit.ask, (_N.POST,), None, OneAudit, ACCEPTED),
     _V1_3("GET", "/v1/refusals", refusal.list_refusals, (_B.GET,), None, RefusalList, query=("from", "to")),

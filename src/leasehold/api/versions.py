@@ -140,6 +140,7 @@ HISTORY: Mapping[Version, str] = {
   was done; `POST /v1/audit` asks for a round now.
 * `GET /v1/refusals` counts for administrators how many requests were refused in each hour, why, and how many more
   hosts, instances or addresses would have granted them.
+* `GET /v1/resources/{resource_type}/candidates` shows administrators what the cloud has and could be enrolled.
 """,
 }
 """What each microversion brought, as Markdown; the OpenAPI document and docs/reference/api-history.md show it."""

@@ -205,6 +205,19 @@ class Driver(ABC, Generic[R]):
         """
         raise InvalidInputError("Resources of this type cannot be enrolled.", field="resource_type")
 
+    def candidates(
+        self,
+        cloud: Cloud,  # noqa: ARG002 - a default
+        settings: CloudSettings,  # noqa: ARG002 - a default
+        enrolled: Collection[str],  # noqa: ARG002 - a default
+    ) -> Sequence[Discovery] | None:
+        """Return what `discover` would find and is not among the ids of `enrolled`; None if that cannot be listed.
+
+        Capacity and traits may be absent; `membership` is the pool for which each can be enrolled as it is. Raises
+        CloudError.
+        """
+        return None
+
     def place(
         self,
         cloud: Cloud,

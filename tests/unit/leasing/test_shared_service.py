@@ -10,7 +10,9 @@ from sqlalchemy import update
 
 from leasehold.db import tables
 from leasehold.db.engine import writing
+from leasehold.leasing.candidates import candidates_of
 from leasehold.model.errors import SharedServiceHostError
+from leasehold.model.resource import HOST
 from leasehold.resource_types.slots.names import child_provider
 from tests.factory import at_call, enrol_host, hosts, make_service, remove_host, run_manager
 from tests.unit.leasing.looking import findings
@@ -66,6 +68,12 @@ def test_the_second_hypervisor_of_a_service_is_refused_and_nothing_is_touched(ir
         SharedServiceHostError, match="cmp-02 and the enrolled host cmp-01 are behind one compute service"
     ):
         ironic.enrol(SECOND)
+    refused = {
+        each.found.reference: each.refused for each in candidates_of(ironic.service, ironic.service.types.get(HOST))
+    }
+    assert "behind one compute service" in str(refused.pop(SECOND))
+    assert refused
+    assert set(refused.values()) == {None}
     run_manager(ironic)
     assert [host.label for host in ironic.listed()] == [FIRST]
     assert child_provider(SECOND) not in ironic.cloud.providers.names()

@@ -97,6 +97,7 @@ OURS: dict[str, type[Command]] = {
     "maintenance create": maintenance.CreateMaintenance,
     "maintenance delete": maintenance.DeleteMaintenance,
     "resource type list": resource.ListTypes,
+    "resource candidate list": resource.ListCandidates,
     "resource list": resource.ListResources,
     "resource show": resource.ShowResource,
     "resource create": resource.CreateResource,

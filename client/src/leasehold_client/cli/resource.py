@@ -1,4 +1,4 @@
-"""`resource type list`, and `resource list`, `show`, `create`, `set`, `unset` and `delete` of any type."""
+"""`resource type list`, `resource candidate list`, and the commands of the resources of any type."""
 
 from __future__ import annotations
 
@@ -17,13 +17,21 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Mapping
 
-    from leasehold_client.resource import Resource, ResourceType
+    from leasehold_client.resource import Candidate, Resource, ResourceType
 
 _PATH = "/resources/{resource_type}"
 _TYPES: Mapping[str, Callable[[ResourceType], object]] = {
     "resource_type": lambda each: each.name,
     "noun": lambda each: each.noun,
     "enrolled": lambda each: each.enrolled,
+}
+_CANDIDATES: Mapping[str, Callable[[Candidate], object]] = {
+    "name": lambda each: each.name,
+    "id": lambda each: each.id,
+    "up": lambda each: each.up,
+    "enabled": lambda each: each.enabled,
+    "pool": lambda each: each.pool,
+    "refused": lambda each: each.refused,
 }
 _CELLS: Mapping[str, Callable[[Resource], object]] = {
     "name": lambda each: each.name,
@@ -40,6 +48,18 @@ class ListTypes(TalkingLister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:  # noqa: ARG002 - cliff's signature.
         return sorted_rows(self.client.resources.types(), _TYPES, "resource_type")
+
+
+class ListCandidates(TalkingLister):
+    """Print what the cloud has and could be enrolled as resources of a type."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_type(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+        return sorted_rows(self.client.resources.candidates(parsed_args.resource_type), _CANDIDATES, "name")
 
 
 class ListResources(TalkingLister):

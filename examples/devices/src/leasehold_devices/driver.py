@@ -57,8 +57,12 @@ class DeviceDriver(Driver[DeviceRequest]):
         device = self._inventory.devices().get(description["name"])
         if device is None:
             raise NotFoundError("name", description["name"])
-        attributes = {**device.attributes, "name": device.name}
-        return Discovery(str(uuid5(IDS, device.name)), device.name, attributes, report=_report_of(device))
+        return _discovered(device)
+
+    def candidates(self, cloud: Cloud, settings: CloudSettings, enrolled: Collection[str]) -> Sequence[Discovery]:  # noqa: ARG002 - as above
+        """Return the devices of the inventory that are not enrolled."""
+        there = map(_discovered, self._inventory.devices().values())
+        return [each for each in there if each.id not in enrolled]
 
     def reports(self, cloud: Cloud, resources: Sequence[Resource], records: Records) -> Mapping[int, Report]:  # noqa: ARG002 - as above
         """Return how the devices are; one that is not in the inventory is down."""
@@ -125,6 +129,11 @@ class DeviceDriver(Driver[DeviceRequest]):
         """Clean a device that is still prepared for a reservation which is over."""
         run = partial(self._end.run, thing.key, thing.reservation_id, "")
         look.cloud.actions.perform(f"device {thing.key} is not cleaned", run)
+
+
+def _discovered(device: Device) -> Discovery:
+    attributes = {**device.attributes, "name": device.name}
+    return Discovery(str(uuid5(IDS, device.name)), device.name, attributes, report=_report_of(device))
 
 
 def _report_of(device: Device | None) -> Report:

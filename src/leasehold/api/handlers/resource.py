@@ -12,9 +12,10 @@ from leasehold.api.models.property import checked_changes, checked_properties
 from leasehold.api.models.resource import DisablingChange, PoolChange, RestrictionChange
 from leasehold.api.paging import Choice
 from leasehold.api.versions import RESTRICTIONS
-from leasehold.api.views.resource import show_resource, show_type
+from leasehold.api.views.resource import show_candidate, show_resource, show_type
 from leasehold.leasing import queries
 from leasehold.leasing import resource as resources
+from leasehold.leasing.candidates import candidates_of
 from leasehold.leasing.enrol import enrol
 from leasehold.model.errors import InvalidInputError, MissingParameterError, NotFoundError
 from leasehold.model.membership import Membership
@@ -63,6 +64,12 @@ def list_resources(call: Call, resource_type: str) -> Reply:
     found = queries.list_resources(call.service, known(call, resource_type).name)
     show_one = partial(show_resource, projects=call.shows_projects)
     return Reply(Listing("resources", LISTED.of(call, map(show_one, found))))
+
+
+def list_candidates(call: Call, resource_type: str) -> Reply:
+    """Show what the cloud has and could be enrolled; `refused` says why something would be refused."""
+    found = candidates_of(call.service, known(call, resource_type))
+    return Reply({"candidates": [show_candidate(each) for each in found]})
 
 
 def show(call: Call, resource_type: str, resource_id: str) -> Reply:

@@ -143,6 +143,27 @@ class ResourceAnswer(TypedDict):
     projects: NotRequired[list[str] | None]
 
 
+class CandidateAnswer(TypedDict):
+    """Something that could be enrolled by its `name`; `pool` is the one for which it can be, as it is now.
+
+    `up` and `enabled` say how the cloud has it, and `refused` why it would be refused.
+    """
+
+    id: str
+    name: str
+    attributes: dict[str, Any]
+    up: bool
+    enabled: bool
+    pool: str
+    refused: str | None
+
+
+class CandidateList(TypedDict):
+    """The answer about what could be enrolled."""
+
+    candidates: list[CandidateAnswer]
+
+
 class OneResource(TypedDict):
     """The answer about one resource."""
 

@@ -10,12 +10,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from leasehold.api.models.resource import (
+        CandidateAnswer,
         DisabledAnswer,
         PoolAnswer,
         ResourceAnswer,
         ResourceTypeAnswer,
         RestrictedAnswer,
     )
+    from leasehold.leasing.candidates import Candidate
     from leasehold.model.resource import Resource
     from leasehold.resource_types.registry import ResourceType
 
@@ -68,3 +70,17 @@ def show_type(type_: ResourceType) -> ResourceTypeAnswer:
     """Return a resource type."""
     enrolled = type_.driver.description is not None
     return {"resource_type": type_.name, "noun": type_.kind.noun, "enrolled": enrolled}
+
+
+def show_candidate(candidate: Candidate) -> CandidateAnswer:
+    """Return something that could be enrolled."""
+    found = candidate.found
+    return {
+        "id": found.id,
+        "name": found.reference,
+        "attributes": dict(found.attributes),
+        "up": found.report.up,
+        "enabled": found.report.enabled,
+        "pool": found.membership,
+        "refused": candidate.refused,
+    }

@@ -20,6 +20,7 @@ from leasehold.resource_types.host.enrolment import (
     SHARED,
     HostDescription,
     attributes_of,
+    candidates,
     discover,
     discovered,
     give_provider,
@@ -83,6 +84,10 @@ class HostDriver(Driver[HostRequest]):
         return discover(
             cloud, settings, description["name"], Membership(description.get("pool", Membership.RESERVATION))
         )
+
+    def candidates(self, cloud: Cloud, settings: CloudSettings, enrolled: Collection[str]) -> Sequence[Discovery]:
+        """Return the other hypervisors of the cloud."""
+        return candidates(cloud, settings, enrolled)
 
     def place(self, cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any], *, leased: bool) -> None:
         """Make the host's provider, and put it into the free pool unless a lease has it."""

@@ -56,6 +56,25 @@ def discover(cloud: Cloud, settings: CloudSettings, reference: str, pool: Member
     return replace(host, membership=pool)
 
 
+def candidates(cloud: Cloud, settings: CloudSettings, enrolled: Collection[str]) -> Sequence[Discovery]:
+    """Return the hypervisors with other ids than these: one call, and one for their servers.
+
+    Those that have servers are for the shared pool.
+    """
+    found = [each for each in cloud.hypervisors.list() if each.id not in enrolled]
+    used = {each.service_host for each in cloud.servers.on_hosts({each.service_host for each in found})}
+    return [
+        Discovery(
+            id=each.id,
+            reference=each.hypervisor_hostname,
+            attributes=attributes_of(each, settings),
+            report=report_of(each),
+            membership=Membership.SHARED if each.service_host in used else Membership.RESERVATION,
+        )
+        for each in found
+    ]
+
+
 def discovered(cloud: Cloud, settings: CloudSettings, resources: Sequence[Resource]) -> Mapping[int, Discovery]:
     """Return by number what enrolled hosts have now: two calls for each, and one for all.
 

@@ -15,6 +15,7 @@ import { texts } from "../core/texts.mjs";
 import { changing } from "../hosts/change.mjs";
 import { enrolment } from "../hosts/enrolment.mjs";
 import { maintenance } from "../hosts/maintenance.mjs";
+import { properties } from "../hosts/properties.mjs";
 import { heldBy, matches, propertiesOf, stateOf, zoneOf } from "../hosts/words.mjs";
 import catalogue from "../texts/en/hosts.mjs";
 
@@ -45,7 +46,9 @@ export function open() {
   });
   /** @type {import("../vendor/signals-core/signals-core.mjs").Signal<ReadonlySet<string>>} */
   const chosen = signal(/** @type {ReadonlySet<string>} */ (new Set()));
-  const [change, enrol, window] = [changing(again), enrolment(again), maintenance(again)];
+  const [change, edit, enrol, window] = [changing(again), properties(again), enrolment(again), maintenance(again)];
+  /** @param {Host} host */
+  const buttons = (host) => html`${change.button(host)} ${edit.button(host)}`;
   const wanted = () => route.value.query.get("q") ?? "";
 
   return {
@@ -61,13 +64,14 @@ export function open() {
           <div class="actions">${enrol.button()} ${window.button(those)}</div>
         </div>
         ${textField({ name: "q", label: t("filter"), hint: t("filter_hint"), type: "search", value: wanted(), input: (text) => adjust({ q: text }) })}
-        ${problem(error, again)} ${value ? shown(value, rows, chosen, change.button) : error ? nothing : busy()} ${change.view()} ${enrol.view()}
-        ${window.view()}
+        ${problem(error, again)} ${value ? shown(value, rows, chosen, buttons) : error ? nothing : busy()} ${change.view()} ${edit.view()}
+        ${enrol.view()} ${window.view()}
       `;
     },
     close: () => {
       stop();
       list.close();
+      enrol.close();
     },
   };
 }

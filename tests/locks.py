@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Compiled, Connection, Engine
 
 _TAKEN = "locks-taken"
-_WRITTEN = re.compile(r"(?:ATOMIC|;) (?:UPDATE (\w+)|INSERT INTO (\w+))")
+_COMPOUNDS = ("BEGIN NOT ATOMIC ", "WITH w0 AS (")
+_WRITTEN = re.compile(r"(?:ATOMIC |; |AS \(|\) )(?:UPDATE (\w+)|INSERT INTO (\w+))")
 
 
 def watch_locks(engine: Engine) -> None:
@@ -47,7 +48,7 @@ def watch_locks(engine: Engine) -> None:
 @lru_cache(maxsize=4096)
 def _locks_of_compound(statement: str) -> list[tuple[str, str]]:
     """Return the locks that a compound statement takes (`db/together.py`), in its order."""
-    tables = _WRITTEN.findall(statement) if statement.startswith("BEGIN NOT ATOMIC ") else []
+    tables = _WRITTEN.findall(statement) if statement.startswith(_COMPOUNDS) else []
     written = (updated or inserted for updated, inserted in tables if inserted != "leases")
     return [(name, "") for name in written if name in LOCK_ORDER]
 

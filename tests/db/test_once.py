@@ -1,4 +1,4 @@
-"""Amendments from several processes at the same time (feature A15): each counts, and each key counts once."""
+"""Requests of several processes at the same time (feature A15): each amendment counts, and each key counts once."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import func, select
 
 from leasehold.db.tables import idempotency_keys
+from leasehold.leasing import queries
 from leasehold.leasing.amend import amend_lease
 from leasehold.model.draft import LeaseChanges, Once
 from leasehold.model.errors import LeaseholdError
@@ -74,6 +75,21 @@ def test_one_key_for_two_leases_at_the_same_time_counts_for_one(worlds: list[Wor
     assert sorted(ends) == [str(worlds[0].hour(3)), "leasehold.conflict"]
     assert sorted(worlds[0].get(each).window.end for each in leases) == [worlds[0].hour(2), worlds[0].hour(3)]
     assert keys(worlds[0]) == 1
+
+
+@pytest.mark.parametrize("amount", [1, 2])
+def test_the_same_creation_at_the_same_time_makes_one_lease(worlds: list[World], amount: int) -> None:
+    """With an amount of 2 there is nothing left for the second request, which would be refused without its key."""
+    for start in range(1, 4):
+
+        def make(world: World, start: int = start) -> str:
+            return world.lease(hosts(amount), start=start, end=start + 1, key=f"key {start}").id
+
+        with ThreadPoolExecutor(4) as pool:
+            made = set(pool.map(make, [*worlds, *worlds]))
+        assert len(made) == 1
+    assert keys(worlds[0]) == 3
+    assert len(queries.list_leases(worlds[0].service, None)) == 3
 
 
 def test_a_refused_request_keeps_no_key(worlds: list[World]) -> None:

@@ -1,4 +1,4 @@
-"""Writes of a transaction that nothing is decided between: MariaDB gets all of them at once (decision 0080).
+"""Writes of a transaction that nothing is decided between: servers get them at once (decisions 0080 and 0106).
 
     with together(connection) as writes:
         insert_lease(writes, lease)
@@ -6,8 +6,9 @@
 
 Each statement costs a message to the server and one back, and twice a switch of processes. MariaDB executes several as
 one compound statement (`BEGIN NOT ATOMIC ... END`), in their order and in the transaction that is open. It stops at the
-first error, which is the answer. SQLite has no server, and psycopg sends statements one by one: there each is executed
-by itself.
+first error, which is the answer. PostgreSQL inserts rows of several tables by one statement (`WITH ... AS (INSERT ...)
+INSERT ...`). Each part of it sees what was there before all of them, so every UPDATE is executed by itself. SQLite has
+no server: there each write is executed by itself.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlalchemy import Insert, Update
@@ -32,6 +34,8 @@ MOST = 32
 """With more rows than this each statement is sent by itself, with all its rows, because the text grows by the row."""
 
 Write: TypeAlias = "Insert | Update"
+_Writes: TypeAlias = "list[tuple[Write, list[dict[str, Any]]]]"
+"""Statements, each with the values of its rows."""
 _Key: TypeAlias = "tuple[Write, tuple[str, ...]]"
 """A statement, and the names of the values that come with each of its rows."""
 
@@ -46,7 +50,7 @@ class Together:
     def __init__(self, connection: Connection) -> None:
         """Collect what is to be written by this connection."""
         self._connection = connection
-        self._writes: list[tuple[Write, list[dict[str, Any]]]] = []
+        self._writes: _Writes = []
         self._written = 0
 
     def execute(self, statement: Write, parameters: dict[str, Any] | list[dict[str, Any]], /) -> None:
@@ -65,23 +69,39 @@ class Together:
 
     def send(self) -> None:
         """Execute all; raises what the first statement raises that fails."""
-        rows = [(statement, row) for statement, rows in self._writes for row in rows]
-        if self._is_one_statement and 1 < len(rows) <= MOST:
-            keys = tuple((statement, tuple(row)) for statement, row in rows)
-            compound = _compound(keys, self._connection.dialect)
-            values = compound.values([row for _, row in rows])
-            self._written = self._connection.exec_driver_sql(compound.text, values).rowcount
+        dialect = self._connection.dialect.name
+        if dialect == "mysql" and not self._connection.info.get(IN_CLUSTER):
+            self._written = self._send_at_once(self._writes)
+        elif dialect == "postgresql":
+            self._written = sum(
+                self._send_at_once(some) if inserts else self._send_each(some)
+                for inserts, some in ((inserts, list(some)) for inserts, some in groupby(self._writes, _inserts))
+            )
         else:
-            self._written = sum(self._execute(statement, rows) for statement, rows in self._writes)
+            self._written = self._send_each(self._writes)
 
-    @property
-    def _is_one_statement(self) -> bool:
-        return self._connection.dialect.name == "mysql" and not self._connection.info.get(IN_CLUSTER)
+    def _send_at_once(self, writes: _Writes) -> int:
+        """Execute these writes by one statement, unless they are one row or too many; return how many rows it wrote."""
+        rows = [(statement, row) for statement, rows in writes for row in rows]
+        if not 1 < len(rows) <= MOST:
+            return self._send_each(writes)
+        keys = tuple((statement, tuple(row)) for statement, row in rows)
+        compound = _compound(keys, self._connection.dialect)
+        written = self._connection.exec_driver_sql(compound.text, compound.values([row for _, row in rows])).rowcount
+        # PostgreSQL counts the rows of the last INSERT alone; all of them are written, or it fails.
+        return len(rows) if all(map(_inserts, writes)) else written
+
+    def _send_each(self, writes: _Writes) -> int:
+        return sum(self._execute(statement, rows) for statement, rows in writes)
 
     def _execute(self, statement: Write, rows: Sequence[dict[str, Any]]) -> int:
         result = self._connection.execute(statement, rows if len(rows) > 1 else rows[0])
         # An INSERT writes all rows or fails, and not every driver counts them.
         return len(rows) if isinstance(statement, Insert) else result.rowcount
+
+
+def _inserts(write: tuple[Write, list[dict[str, Any]]]) -> bool:
+    return isinstance(write[0], Insert)
 
 
 @contextmanager
@@ -117,7 +137,9 @@ class _Compound:
 def _compound(keys: tuple[_Key, ...], dialect: Dialect) -> _Compound:
     texts, every = [], []
     for number, (statement, names) in enumerate(keys):
-        compiled = statement.compile(dialect=dialect, column_keys=list(names))
+        # Nobody asks for the keys of new rows, which an INSERT on PostgreSQL would return.
+        quiet = statement.inline() if isinstance(statement, Insert) else statement
+        compiled = quiet.compile(dialect=dialect, column_keys=list(names))
         full = {name: f"w{number}_{name}" for name in compiled.binds}
         placeholders = {name: f"%({full_name})s" for name, full_name in full.items()}
         # The text is a format, with %% for each percent sign, and has to be one afterwards too.
@@ -129,7 +151,16 @@ def _compound(keys: tuple[_Key, ...], dialect: Dialect) -> _Compound:
                 for name, bind in compiled.binds.items()
             ]
         )
-    return _Compound(f"BEGIN NOT ATOMIC {'; '.join(texts)}; END", every)
+    return _Compound(_in_one(texts, dialect), every)
+
+
+def _in_one(texts: list[str], dialect: Dialect) -> str:
+    """Return the one statement that executes these; on PostgreSQL they are all INSERTs."""
+    if dialect.name == "mysql":
+        return f"BEGIN NOT ATOMIC {'; '.join(texts)}; END"
+    *firsts, last = texts
+    parts = ", ".join(f"w{number} AS ({text})" for number, text in enumerate(firsts))
+    return f"WITH {parts} {last}"
 
 
 def _defaults(compiled: SQLCompiler) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from leasehold.enforcement.deciding import Deciding
 from leasehold.enforcement.external import Call
 from leasehold.enforcement.held_offer import check_offers
 from leasehold.leasing.allocations import promise
-from leasehold.leasing.approval import Approval, approved
+from leasehold.leasing.approval import Approval, UnapprovedError, approved
 from leasehold.leasing.best_effort import plan_window, planned_picks, with_draws
 from leasehold.leasing.dates import asked_window, check_ahead, check_open_end
 from leasehold.leasing.decide import Asked, promised_window, seen_by_project
@@ -41,7 +41,7 @@ from leasehold.model.caller import EVERYTHING
 from leasehold.model.draft import Once
 from leasehold.model.errors import (
     ExternallyDeniedError,
-    LimitExceededError,
+    LeaseholdError,
     NotEnoughError,
 )
 from leasehold.model.event_log import LeaseNews
@@ -140,7 +140,7 @@ def _create(service: Service, caller: Caller, draft: LeaseDraft, idempotency_key
 
 
 class _MadeBeforeError(Exception):
-    """Ends a transaction that has moved pools without a trace: another one has made the lease meanwhile."""
+    """Ends a transaction that was refused without a trace: another one with its key has made the lease meanwhile."""
 
     def __init__(self, lease: Lease) -> None:
         """Keep the lease that was made."""
@@ -165,14 +165,20 @@ class _Creation:
     plan: DrawPlan | None
 
     def __call__(self, evaluated: Evaluated, connection: Connection) -> Lease:
-        lease = self._decided(evaluated, connection)
+        if made := self._made_before(connection):
+            return made
+        try:
+            lease = self._decided(evaluated, connection)
+        except (LeaseholdError, UnapprovedError):
+            # A concurrent request with this key may have committed first, and have got what is missing now.
+            if made := self._made_before(connection):
+                raise _MadeBeforeError(made) from None
+            raise
         if self.draft.dry_run:
             raise undo(connection, lease)
         return lease
 
     def _decided(self, evaluated: Evaluated, connection: Connection) -> Lease:
-        if made := self._made_before(connection):
-            return made
         now, settings = self.service.now(), self.service.settings.leases
         window = asked_window(self.draft, now)
         waiting = waiting_terms(self.draft, settings, now, self._pools, self.service.settings.cloud.draw_limit)
@@ -180,17 +186,9 @@ class _Creation:
         waits = waiting is not None and self.draft.type.waits
         mine = WaitingLease(lease.id, lease.project_id, lease.user_id, waiting) if waiting and waits else None
         deciding = Deciding(connection, now, self.service.types)
-        try:
-            self._check_limits(lease, deciding)
-        except LimitExceededError:
-            # A concurrent request with this key may have committed first, and used up the limit.
-            if made := self._made_before(connection):
-                return made
-            raise
+        self._check_limits(lease, deciding)
         pools = self._pools if mine is None else pools_to_lock(self.service, connection, mine)
         generations = move_pools(connection, pools)
-        if made := self._made_before(connection):
-            raise _MadeBeforeError(made)
         # A resource that was given up during the wait for the lock was held until then.
         now = self.service.now()
         check_ahead(window.end, now)

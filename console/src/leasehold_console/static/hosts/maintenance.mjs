@@ -11,13 +11,14 @@ import { href } from "../core/router.mjs";
 import { may } from "../core/session.mjs";
 import { zone } from "../core/settings.mjs";
 import { texts } from "../core/texts.mjs";
-import { HOUR, fromLocal, iso, toLocal } from "../core/time.mjs";
+import { HOUR, fromLocal, iso, parse, toLocal } from "../core/time.mjs";
 import catalogue from "../texts/en/hosts.mjs";
 
 const t = texts(catalogue);
 const FATES = /** @type {const} */ ({ moves: "good", started: "warn", stuck: "bad" });
 
-/** @typedef {import("./words.mjs").Host} Host */
+/** What is needed of a host. @typedef {{id: string, name: string}} Host */
+/** Says who is there in a part of time, milliseconds, as far as the page knows. @typedef {(from: number, to: number) => string} There */
 /** @typedef {keyof typeof FATES} Fate */
 /** @typedef {"refuse" | "move" | "warn"} OnConflict */
 /** @typedef {{id: string, project_id: string, start_date: string, end_date: string, fate: Fate}} Concerned as the refusal lists it */
@@ -30,10 +31,13 @@ export function maintenance(again) {
   /** @type {import("../vendor/signals-core/signals-core.mjs").Signal<ApiError | null>} */
   const refused = signal(/** @type {ApiError | null} */ (null));
 
-  /** @param {readonly Host[]} those */
-  function begin(those) {
-    const start = Math.ceil(Date.now() / HOUR) * HOUR;
-    typed.value = { name: "", start: toLocal(start, zone.peek()), end: toLocal(start + 2 * HOUR, zone.peek()) };
+  /** @type {There | null} */
+  let there = null;
+
+  /** @param {readonly Host[]} those @param {{start: number, end: number}} [window] milliseconds @param {There | null} [says] */
+  function begin(those, window = usual(), says = null) {
+    typed.value = { name: "", start: toLocal(window.start, zone.peek()), end: toLocal(window.end, zone.peek()) };
+    there = says;
     [refused.value, hosts.value] = [null, those];
   }
 
@@ -65,9 +69,15 @@ export function maintenance(again) {
       ? html`<button type="button" class="primary" @click=${() => begin(those)}>${t("maintenance", { count: those.length })}</button>`
       : nothing,
     view: () => hosts.value.length
-      ? planDialog(hosts.value, typed, refused.value, (onConflict) => plan(onConflict).catch(reportError), () => (hosts.value = []))
+      ? planDialog(hosts.value, typed, refused.value, there, (onConflict) => plan(onConflict).catch(reportError), () => (hosts.value = []))
       : nothing,
   };
+}
+
+/** Two hours from the next whole one on. */
+function usual() {
+  const start = Math.ceil(Date.now() / HOUR) * HOUR;
+  return { start, end: start + 2 * HOUR };
 }
 
 /**
@@ -83,9 +93,9 @@ function bodyOf(hosts, { name, start, end }, onConflict) {
 
 /**
  * @param {readonly Host[]} hosts @param {import("../vendor/signals-core/signals-core.mjs").Signal<{name: string, start: string, end: string}>} typed
- * @param {ApiError | null} refused @param {(onConflict: OnConflict) => void} plan @param {() => void} close
+ * @param {ApiError | null} refused @param {There | null} there @param {(onConflict: OnConflict) => void} plan @param {() => void} close
  */
-function planDialog(hosts, typed, refused, plan, close) {
+function planDialog(hosts, typed, refused, there, plan, close) {
   /** @param {Partial<typeof typed.value>} change */
   const type = (change) => (typed.value = { ...typed.peek(), ...change });
   const { name, start, end } = typed.value;
@@ -106,6 +116,7 @@ function planDialog(hosts, typed, refused, plan, close) {
         ${textField({ name: "start_date", label: t("starts"), type: "datetime-local", value: start, input: (value) => type({ start: value }) })}
         ${textField({ name: "end_date", label: t("ends"), type: "datetime-local", value: end, input: (value) => type({ end: value }) })}
       </div>
+      ${body && there && !concerned.length ? html`<p role="status">${there(parse(body.start_date), parse(body.end_date ?? ""))}</p>` : nothing}
       ${concerned.length ? conflicts(concerned, Number(refused?.details["count"])) : nothing}
       ${body ? how({ command: commandOf(hosts, body), method: "POST", path: "/v1/maintenances", body }) : nothing}
     `,

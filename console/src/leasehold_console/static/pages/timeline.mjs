@@ -4,12 +4,13 @@ import { computed, effect, signal } from "../vendor/signals-core/signals-core.mj
 import { busy, notice, problem } from "../components/parts.mjs";
 import { html, nothing } from "../core/html.mjs";
 import { adjust, go, route } from "../core/router.mjs";
-import { may } from "../core/session.mjs";
+import { administers, may } from "../core/session.mjs";
 import { now as clock, shade, zone } from "../core/settings.mjs";
 import { texts } from "../core/texts.mjs";
 import catalogue from "../texts/en/timeline.mjs";
 import { reader } from "../timeline/data.mjs";
-import { draftText, endText, freeText, nameOf, segmentText, sizeOf, stateOf } from "../timeline/describe.mjs";
+import { closingText, draftText, endText, freeText, inTheWayText, nameOf, segmentText, sizeOf, stateOf } from "../timeline/describe.mjs";
+import { maintenance } from "../hosts/maintenance.mjs";
 import { latestEnd } from "../timeline/draft.mjs";
 import "../timeline/element.mjs";
 import { forms } from "../timeline/forms.mjs";
@@ -39,6 +40,7 @@ export function open() {
   // The table is about now, whatever the picture shows.
   const data = reader(() => ({ view: asTable.peek() ? viewOf({ from: null, span: wish.peek().span }) : view.peek(), type: wish.peek().type }));
   const form = forms(() => data.reload(true));
+  const closing = maintenance(() => data.reload(true));
   const model = computed(() => data.state.value.model);
   const nowSeconds = computed(() => Math.floor(clock.value / 1000 + data.state.value.skew));
   const facets = computed(() => (model.value ? facetsOf(model.value) : []));
@@ -113,6 +115,21 @@ export function open() {
   /** Only hosts are leased from here. */
   const mayLease = () => may("blazar:leases:post") && wish.value.type === "physical:host";
 
+  const mayClose = () => may("leasehold:maintenances:post") && administers() && wish.value.type === "physical:host";
+  const makes = () => (wish.value.makes === "maintenance" && mayClose() ? "maintenance" : mayLease() ? "lease" : null);
+
+  /** @param {import("../timeline/model.mjs").Model} read @param {import("../timeline/draft.mjs").Draft} draft */
+  function make(read, draft) {
+    if (makes() === "lease") form.draft(read, draft, wish.peek().properties);
+    else close(read, draft.rows, { start: draft.start * 1000, end: draft.end * 1000 });
+  }
+
+  /** @param {import("../timeline/model.mjs").Model} read @param {readonly number[]} rows @param {{start: number, end: number}} [window] milliseconds */
+  function close(read, rows, window) {
+    const hosts = rows.map((row) => ({ id: read.ids[row] ?? "", name: nameOf(read, row) }));
+    closing.begin(hosts, window, (from, to) => inTheWayText(model.peek() ?? read, rows, from / 1000, to / 1000));
+  }
+
   /** @param {import("../timeline/model.mjs").Model} read @param {number} lease @param {number | null} end */
   function extend(read, lease, end) {
     const before = read.leases[lease]?.end;
@@ -132,15 +149,15 @@ export function open() {
           zone: zone.value,
           theme: shade.value,
           label: t("label", { rows: t("rows", { count: count.value }) }),
-          draws: mayLease(),
+          makes: makes(),
           name: (/** @type {number} */ row) => nameOf(read, row),
           remark: (/** @type {number} */ row) => stateOf(read, row) || sizeOf(read, row),
           says: says.value,
           describe: (/** @type {number} */ row, /** @type {import("../timeline/bars.mjs").Segment} */ segment) => segmentText(read, row, segment, nowSeconds.peek(), zone.peek()),
-          describeDraft: (/** @type {import("../timeline/draft.mjs").Draft} */ draft) => draftText(draft, zone.peek()),
+          describeDraft: (/** @type {import("../timeline/draft.mjs").Draft} */ draft) => (makes() === "lease" ? draftText(draft, zone.peek()) : closingText(read, draft, zone.peek())),
           describeEnd: (/** @type {number} */ lease, /** @type {number} */ end, /** @type {import("../timeline/draft.mjs").Stop | null} */ stop) => endText(read, lease, end, stop, zone.peek()),
           moved: show,
-          drafted: (/** @type {import("../timeline/draft.mjs").Draft} */ draft) => form.draft(read, draft, wish.peek().properties),
+          drafted: (/** @type {import("../timeline/draft.mjs").Draft} */ draft) => make(read, draft),
           extended: (/** @type {number} */ lease, /** @type {number | null} */ end) => extend(read, lease, end),
           chosen: choose,
           toggled: toggle,
@@ -159,7 +176,7 @@ export function open() {
       ${count.value === 0
         ? html`<div class="tl-say"><div class="empty">${read.rows ? t("no_match") : t("no_rows")}</div></div>`
         : asTable.value
-          ? html`<div class="tl-table">${tableTwin({ model: read, groups: groups.value, by: by.value, now: nowSeconds.value, zone: zone.value, lease: mayLease() ? (row, start, end) => form.draft(read, { rows: [row], start, end, stop: null }, wish.peek().properties) : null, chosen: choose })}</div>`
+          ? html`<div class="tl-table">${tableTwin({ model: read, groups: groups.value, by: by.value, now: nowSeconds.value, zone: zone.value, close: makes() === "maintenance" ? (row) => close(read, [row]) : null, lease: makes() === "lease" ? (row, start, end) => form.draft(read, { rows: [row], start, end, stop: null }, wish.peek().properties) : null, chosen: choose })}</div>`
           : picture(read, shown)}
     `;
   }
@@ -173,6 +190,7 @@ export function open() {
       { key: "Home", says: t("key_home") },
       { key: "Enter", says: t("key_enter") },
       { key: "e", says: t("key_extend") },
+      ...(mayClose() ? [{ key: "m", says: t("key_makes"), run: () => adjust({ makes: wish.peek().makes === "lease" ? "maintenance" : undefined }) }] : []),
       { key: "o", says: t("key_lanes") },
       { key: "+ -", says: t("key_zoom") },
       { key: "[ ]", says: t("key_pan") },
@@ -181,8 +199,8 @@ export function open() {
     ],
     view: () => html`
       <h1 class="unseen">${t("title")}</h1>
-      ${toolbar({ wish: wish.value, view: view.value, facets: facets.value, by: by.value, size: rows.value, asTable: asTable.value, show, toNow })}
-      ${content()} ${form.view()}
+      ${toolbar({ wish: wish.value, view: view.value, facets: facets.value, by: by.value, size: rows.value, asTable: asTable.value, makes: mayClose() ? makes() : null, show, toNow })}
+      ${content()} ${form.view()} ${closing.view()}
     `,
     close: () => {
       form.close();

@@ -4,10 +4,12 @@ import { texts } from "../core/texts.mjs";
 import * as time from "../core/time.mjs";
 import catalogue from "../texts/en/timeline.mjs";
 import { barAt, nextFree, segmentAt } from "./bars.mjs";
+import { inTheWay } from "./maintenance.mjs";
 import { isShared } from "./steps.mjs";
 
 /** @typedef {import("./model.mjs").Model} Model */
 const t = texts(catalogue);
+const MOST_NAMES = 5;
 
 /** @param {Model} model @param {number} row */
 export function nameOf(model, row) {
@@ -94,6 +96,25 @@ export function draftText(draft, zone) {
     end: time.brief(draft.end * 1000, zone),
   };
   return [t("draft", words), stopText(draft.stop)].filter(Boolean).join("\n");
+}
+
+/** What a maintenance window would close, and who is there. @param {Model} model @param {import("./draft.mjs").Draft} draft @param {string} zone */
+export function closingText(model, draft, zone) {
+  const words = { count: draft.rows.length, span: time.span((draft.end - draft.start) * 1000), start: time.brief(draft.start * 1000, zone), end: time.brief(draft.end * 1000, zone) };
+  return [t("closing", words), stopText(draft.stop), inTheWayText(model, draft.rows, draft.start, draft.end)].filter(Boolean).join("\n");
+}
+
+/** Whose leases are there in a part of time. @param {Model} model @param {readonly number[]} rows @param {number} from @param {number} to */
+export function inTheWayText(model, rows, from, to) {
+  const found = inTheWay(model, rows, from, to);
+  if (!found.length) return t("nobody_there");
+  const names = found.slice(0, MOST_NAMES).map((at) => {
+    const lease = model.leases[at];
+    const name = lease?.name ?? lease?.id ?? "";
+    return lease?.project ? t("in_the_way_of", { name, project: lease.project }) : name;
+  });
+  const more = found.length - names.length;
+  return t("in_the_way", { count: found.length, names: more ? t("and_more", { names: names.join(", "), count: more }) : names.join(", ") });
 }
 
 /** @param {Model} model @param {number} lease @param {number} end @param {import("./draft.mjs").Stop | null} stop @param {string} zone */

@@ -23,7 +23,7 @@ import { isShared } from "./steps.mjs";
  * @property {string} zone
  * @property {string} theme
  * @property {string} label what the picture is called
- * @property {boolean} draws whether a drag on what is free makes a lease
+ * @property {"lease" | "maintenance" | null} makes what a drag makes: a lease on what is free, a window on anything
  * @property {(row: number) => string} name
  * @property {(row: number) => string} remark
  * @property {(group: import("./layout.mjs").Group) => string} says

@@ -2,6 +2,7 @@
 
 import { segmentAt } from "./bars.mjs";
 import { draftOf, extensionOf, isFree } from "./draft.mjs";
+import { canClose, windowOf } from "./maintenance.mjs";
 import { AXIS } from "./sizes.mjs";
 import { panned, perPixel, place, snap, zoomed } from "./scale.mjs";
 import { isShared } from "./steps.mjs";
@@ -47,6 +48,19 @@ export class Input {
     return { ...segment, start: Math.max(segment.start, model.from), end: Math.min(segment.end, model.to) };
   }
 
+  /** Whether a drag that begins there makes something. @param {number} row @param {number} time */
+  begins(row, time) {
+    const { given } = this.element;
+    if (!given?.makes) return false;
+    return given.makes === "lease" ? isFree(given.model, row, time, given.now) : canClose(given.model, row);
+  }
+
+  /** What a drag from one moment to another makes. @param {number[]} rows @param {number} anchor @param {number} pointer */
+  drafted(rows, anchor, pointer) {
+    const { model, makes, now } = /** @type {import("./element.mjs").State} */ (this.element.given);
+    return (makes === "lease" ? draftOf : windowOf)(model, rows, anchor, pointer, snap(this.element.scale), now);
+  }
+
   // ------------------------------------------------------------ pointer
 
   /** @param {PointerEvent | WheelEvent} event */
@@ -58,7 +72,7 @@ export class Input {
   /** The lease whose end is under the pointer, or -1. @param {number} x @param {number} row */
   edgeAt(x, row) {
     const { given, scale, gutter } = this.element;
-    if (!given?.draws || row < 0) return -1;
+    if (given?.makes !== "lease" || row < 0) return -1;
     const reach = EDGE * perPixel(scale);
     const time = scale.from + (x - gutter) * perPixel(scale);
     for (const near of [time - reach, time, time - reach / 2]) {
@@ -91,7 +105,7 @@ export class Input {
     const pan = axis || names || event.button === 1 || event.shiftKey || touch || row < 0;
     const edge = pan ? -1 : this.edgeAt(x, row);
     if (edge >= 0) this.grip = { ...base, kind: "extend", lease: edge, row, end: given.model.leases[edge]?.end ?? time };
-    else if (!pan && given.draws && isFree(given.model, row, time, given.now)) this.grip = { ...base, kind: "draft", row, anchor: time, draft: null };
+    else if (!pan && this.begins(row, time)) this.grip = { ...base, kind: "draft", row, anchor: time, draft: null };
     else this.grip = { ...base, kind: "pan", view: { ...element.view } };
     this.hover(null);
     event.preventDefault();
@@ -122,12 +136,11 @@ export class Input {
       return;
     }
     const { time } = element.at(x, y);
-    const step = snap(element.scale);
     if (grip.kind === "draft") {
-      grip.draft = draftOf(model, element.rowsBetween(Math.max(AXIS, grip.y), Math.max(AXIS, y)), grip.anchor, time, step, now);
+      grip.draft = this.drafted(element.rowsBetween(Math.max(AXIS, grip.y), Math.max(AXIS, y)), grip.anchor, time);
       this.showDraft(grip.draft, x, y);
     } else {
-      const { end, stop } = extensionOf(model, grip.lease, time, step, now);
+      const { end, stop } = extensionOf(model, grip.lease, time, snap(element.scale), now);
       grip.end = end;
       this.showEnd(grip, stop, x, y);
     }
@@ -156,7 +169,7 @@ export class Input {
     const lease = bar < 0 ? -1 : /** @type {number} */ (given.model.leaseOf[bar]);
     if (lease >= 0) given.chosen(lease);
     else if (isShared(given.model.steps, row)) given.toggled(row);
-    else if (given.draws && (grip.touch || event.detail === 2) && isFree(given.model, row, time, given.now)) this.propose(row, time);
+    else if ((grip.touch || event.detail === 2) && this.begins(row, time)) this.propose(row, time);
   }
 
   /** The two fingers. @returns {[{x: number, y: number}, {x: number, y: number}]} */
@@ -185,13 +198,10 @@ export class Input {
     draft.hidden = draftText.hidden = true;
   }
 
-  /** A lease of a usual length from a moment on. @param {number} row @param {number} time */
+  /** A lease, or a maintenance window, of a usual length from a moment on. @param {number} row @param {number} time */
   propose(row, time) {
-    const { element } = this;
-    if (!element.given) return;
-    const { model, now } = element.given;
-    const step = snap(element.scale);
-    element.given.drafted(draftOf(model, [row], time, Math.floor(time / step) * step + 4 * step, step, now));
+    const step = snap(this.element.scale);
+    this.element.given?.drafted(this.drafted([row], time, Math.floor(time / step) * step + 4 * step));
   }
 
   /** @param {import("./draft.mjs").Draft} draft @param {number} x @param {number} y */
@@ -241,9 +251,9 @@ export class Input {
       return;
     }
     const segment = this.segmentOf(row, time);
-    const free = given.draws && isFree(given.model, row, time, given.now);
     const lease = segment.bar < 0 ? -1 : /** @type {number} */ (given.model.leaseOf[segment.bar]);
-    canvas.style.cursor = names || lease >= 0 ? "pointer" : free ? "crosshair" : "grab";
+    const drawn = this.begins(row, time) && !names;
+    canvas.style.cursor = drawn ? "crosshair" : names || lease >= 0 ? "pointer" : "grab";
     if (this.edgeAt(point.x, row) >= 0) canvas.style.cursor = "ew-resize";
     tip.textContent = `${given.name(row)}\n${given.describe(row, segment)}`;
     tip.hidden = false;

@@ -1,6 +1,5 @@
 // Keys of the picture: they go from part to part of a row and from row to row, and do what the pointer does.
 
-import { isFree } from "./draft.mjs";
 import { rowFrom } from "./layout.mjs";
 import { place, zoomed } from "./scale.mjs";
 import { AXIS } from "./sizes.mjs";
@@ -102,9 +101,11 @@ export class Keyboard {
     const lease = segment.bar < 0 ? -1 : /** @type {number} */ (given.model.leaseOf[segment.bar]);
     if (key === "Enter" || key === " ") {
       const from = Math.max(segment.start, given.now + 1);
-      if (lease >= 0) given.chosen(lease);
+      const at = Math.max(cursor.time, from);
+      if (given.makes === "maintenance" && this.input.begins(cursor.row, at)) this.input.propose(cursor.row, at);
+      else if (lease >= 0) given.chosen(lease);
       else if (isShared(given.model.steps, cursor.row)) given.toggled(cursor.row);
-      else if (given.draws && isFree(given.model, cursor.row, Math.max(cursor.time, from), given.now)) this.input.propose(cursor.row, Math.max(cursor.time, from));
+      else if (this.input.begins(cursor.row, at)) this.input.propose(cursor.row, at);
       return true;
     }
     if (key === "e" && lease >= 0 && OWN.has(given.model.leases[lease]?.whose ?? "")) {

@@ -4,6 +4,7 @@
 export const SIZES = /** @type {const} */ (["large", "small", "tiny", "all"]);
 export const SPANS = /** @type {const} */ (["12h", "1d", "3d", "7d", "14d", "30d", "90d"]);
 export const TYPES = /** @type {const} */ (["physical:host", "virtual:floatingip"]);
+export const MAKES = /** @type {const} */ (["lease", "maintenance"]);
 const UNITS = /** @type {Record<string, number>} */ ({ m: 60, h: 3600, d: 86400 });
 const PREFIX = "p.";
 
@@ -17,6 +18,8 @@ const PREFIX = "p.";
  * @property {Size | null} size null: not said
  * @property {"picture" | "table" | null} as null: not said
  * @property {string} type
+ * @property {"lease" | "maintenance"} makes what a drag makes
+ * @property {number | null} asOf seconds: the moment as of which it is asked; null: now
  */
 
 /** Seconds of "7d", "12h", "90m"; NaN for anything else. @param {string} text */
@@ -41,6 +44,7 @@ export function readWish(query) {
   const properties = {};
   for (const [name, value] of query) if (name.startsWith(PREFIX) && value) properties[name.slice(PREFIX.length)] = value.split(",").map(decodeURIComponent);
   const type = query.get("type") ?? "";
+  const asOf = Date.parse(query.get("as_of") ?? "") / 1000;
   return {
     from: Number.isFinite(from) ? from : null,
     span: span >= 600 && span <= 130 * 86400 ? span : 7 * 86400,
@@ -50,6 +54,8 @@ export function readWish(query) {
     size: SIZES.find((each) => each === size) ?? null,
     as: as === "table" || as === "picture" ? as : null,
     type: TYPES.find((each) => each === type) ?? TYPES[0],
+    makes: query.get("makes") === "maintenance" ? "maintenance" : "lease",
+    asOf: Number.isFinite(asOf) ? asOf : null,
   };
 }
 

@@ -7,6 +7,7 @@ import { texts } from "../core/texts.mjs";
 import * as time from "../core/time.mjs";
 import catalogue from "../texts/en/timeline.mjs";
 import { nameOf, nowOf, stateOf, whatOf } from "./describe.mjs";
+import { canClose } from "./maintenance.mjs";
 import { propertyOf } from "./model.mjs";
 import { isShared } from "./steps.mjs";
 
@@ -38,9 +39,10 @@ export function ownLeases(model, now) {
  * @param {number} options.now
  * @param {string} options.zone
  * @param {((row: number, start: number, end: number) => void) | null} options.lease drafts one; null: the caller may not
+ * @param {((row: number) => void) | null} options.close drafts a maintenance window; null: leases are made
  * @param {(lease: number) => void} options.chosen
  */
-export function tableTwin({ model, groups, by, now, zone, lease, chosen }) {
+export function tableTwin({ model, groups, by, now, zone, lease, close, chosen }) {
   const own = ownLeases(model, now);
   const rows = groups.flatMap((group) => [...group.rows]);
   /** @type {import("../components/table.mjs").Column<number>[]} */
@@ -54,6 +56,7 @@ export function tableTwin({ model, groups, by, now, zone, lease, chosen }) {
       cell: (row) => (own.get(row) ?? []).map((each) => html`<div><button type="button" class="quiet link" @click=${() => chosen(each)}>${model.leases[each]?.name}</button>
         <span class="muted">${until(model, each, zone)}</span></div>`),
     },
+    ...(close ? [{ title: "", cell: (/** @type {number} */ row) => closeCell(model, row, close) }] : []),
     ...(lease ? [{ title: "", cell: (/** @type {number} */ row) => leaseCell(model, row, now, lease) }] : []),
   ];
   return table({ caption: t("title"), columns, rows, key: (row) => model.ids[row] ?? row });
@@ -95,6 +98,12 @@ function freeCell(model, row, now, zone) {
   const length = next.end >= model.to ? t("free_open") : t("free_for", { span: time.span((next.end - next.start) * 1000) });
   const start = next.start > now ? html`<span>${t("free_in", { when: time.brief(next.start * 1000, zone) })}</span> ` : nothing;
   return html`${start}<span class=${next.start > now ? "muted" : ""}>${length}</span>`;
+}
+
+/** @param {Model} model @param {number} row @param {(row: number) => void} close */
+function closeCell(model, row, close) {
+  if (!canClose(model, row)) return nothing;
+  return html`<button type="button" class="quiet" aria-label=${t("close_it_label", { name: nameOf(model, row) })} @click=${() => close(row)}>${t("close_it")}</button>`;
 }
 
 /** @param {Model} model @param {number} row @param {number} now @param {(row: number, start: number, end: number) => void} lease */

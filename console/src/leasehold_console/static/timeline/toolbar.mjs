@@ -6,7 +6,7 @@ import { texts } from "../core/texts.mjs";
 import { span as spanText } from "../core/time.mjs";
 import catalogue from "../texts/en/timeline.mjs";
 import { propertyOf } from "./model.mjs";
-import { SIZES, SPANS, TYPES, seconds, wordsOfFilter } from "./query.mjs";
+import { MAKES, SIZES, SPANS, TYPES, seconds, wordsOfFilter } from "./query.mjs";
 
 /** @typedef {import("./model.mjs").Model} Model */
 const t = texts(catalogue);
@@ -45,10 +45,11 @@ export function facetsOf(model) {
  * @param {string} options.by
  * @param {import("./query.mjs").Size} options.size
  * @param {boolean} options.asTable
+ * @param {"lease" | "maintenance" | null} options.makes what a drag makes; null: there is no choice
  * @param {(change: {from: number, to: number}) => void} options.show
  * @param {() => void} options.toNow
  */
-export function toolbar({ wish, view, facets, by, size, asTable, show, toNow }) {
+export function toolbar({ wish, view, facets, by, size, asTable, makes, show, toNow }) {
   const length = view.to - view.from;
   /** @param {number} share */
   const shift = (share) => show({ from: Math.round(view.from + share * length), to: Math.round(view.to + share * length) });
@@ -90,6 +91,10 @@ export function toolbar({ wish, view, facets, by, size, asTable, show, toNow }) 
     ${asTable ? nothing : html`<label class="tl-choice"><span>${t("size")}</span>
       <select @change=${(/** @type {Event} */ event) => adjust({ rows: valueOf(event) })}>
         ${SIZES.map((each) => html`<option value=${each} ?selected=${size === each}>${t(`size_${each}`)}</option>`)}
+      </select></label>`}
+    ${makes === null ? nothing : html`<label class="tl-choice"><span>${t("makes")}</span>
+      <select @change=${(/** @type {Event} */ event) => adjust({ makes: valueOf(event) === "lease" ? undefined : valueOf(event) })}>
+        ${MAKES.map((each) => html`<option value=${each} ?selected=${makes === each}>${t(`makes_${each}`)}</option>`)}
       </select></label>`}
     <div class="tl-tools tl-as" role="group" aria-label=${t("as")}>
       <button type="button" aria-pressed=${asTable ? "false" : "true"} @click=${() => adjust({ as: "picture" })}>${t("as_picture")}</button>

@@ -16,6 +16,7 @@ function model(rows, bars, { states = [], cleaning = HOUR, now = 0 } = {}) {
     from: "2031-05-01T00:00:00Z",
     to: "2031-05-08T00:00:00Z",
     now: new Date((ZERO + now * HOUR) * 1000).toISOString(),
+    as_of: null,
     cursor: "1-x",
     types: [{ resource_type: "physical:host", identified: true, cleaning_seconds: cleaning, lead_seconds: 0 }],
     rows: {
@@ -38,6 +39,7 @@ function model(rows, bars, { states = [], cleaning = HOUR, now = 0 } = {}) {
       amount: bars.map(() => -1),
     },
     substitutes: [],
+    unplaced: { lease: [], resource_type: [], amount: [] },
     amounts: {},
     leases: {
       id: leases.map(String),

@@ -7,6 +7,7 @@ import { adjust, go, route } from "../core/router.mjs";
 import { administers, may } from "../core/session.mjs";
 import { now as clock, shade, zone } from "../core/settings.mjs";
 import { texts } from "../core/texts.mjs";
+import { absolute } from "../core/time.mjs";
 import catalogue from "../texts/en/timeline.mjs";
 import { reader } from "../timeline/data.mjs";
 import { closingText, draftText, endText, freeText, inTheWayText, nameOf, segmentText, sizeOf, stateOf } from "../timeline/describe.mjs";
@@ -31,18 +32,22 @@ const CHANGES_LITTLE = 60;
 
 /** @returns {import("../core/page.mjs").Page} */
 export function open() {
-  const wish = computed(() => readWish(route.value.query));
+  const wish = computed(() => {
+    const found = readWish(route.value.query);
+    return administers() ? found : { ...found, asOf: null };
+  });
   /** The part of time that is shown: where the address says, or about now. */
   const view = signal(viewOf(wish.peek()));
+  const asOf = computed(() => wish.value.asOf);
   const size = signal({ width: innerWidth, height: innerHeight });
   const opened = signal(/** @type {ReadonlySet<string>} */ (new Set()));
   const asTable = computed(() => (wish.value.as ?? (size.value.width < PHONE ? "table" : "picture")) === "table");
   // The table is about now, whatever the picture shows.
-  const data = reader(() => ({ view: asTable.peek() ? viewOf({ from: null, span: wish.peek().span }) : view.peek(), type: wish.peek().type }));
+  const data = reader(() => ({ view: asTable.peek() ? viewOf({ from: null, span: wish.peek().span, asOf: wish.peek().asOf }) : view.peek(), type: wish.peek().type, asOf: asOf.peek() }));
   const form = forms(() => data.reload(true));
   const closing = maintenance(() => data.reload(true));
   const model = computed(() => data.state.value.model);
-  const nowSeconds = computed(() => Math.floor(clock.value / 1000 + data.state.value.skew));
+  const nowSeconds = computed(() => asOf.value ?? Math.floor(clock.value / 1000 + data.state.value.skew));
   const facets = computed(() => (model.value ? facetsOf(model.value) : []));
   const by = computed(() => {
     const said = wish.value.by;
@@ -74,12 +79,16 @@ export function open() {
   addEventListener("resize", onResize);
   data.reload(true);
   let first = true;
+  let recalled = wish.peek().asOf;
   const stopFollowing = effect(() => {
     // The address may have been changed by hand, or by a link.
     const { from, span } = wish.value;
     void asTable.value;
+    void asOf.value;
     if (first) first = false;
+    else if (from === null && wish.value.asOf !== recalled) view.value = viewOf(wish.value);
     else if (from !== null && (Math.abs(from - view.peek().from) >= 60 || Math.abs(span - (view.peek().to - view.peek().from)) >= 60)) view.value = viewOf(wish.value);
+    recalled = wish.value.asOf;
     data.follow();
   });
 
@@ -92,7 +101,7 @@ export function open() {
 
   function toNow() {
     const span = view.peek().to - view.peek().from;
-    view.value = viewOf({ from: null, span });
+    view.value = viewOf({ from: null, span, asOf: asOf.peek() });
     adjust({ from: undefined });
     data.follow();
   }
@@ -113,9 +122,9 @@ export function open() {
   }
 
   /** Only hosts are leased from here. */
-  const mayLease = () => may("blazar:leases:post") && wish.value.type === "physical:host";
+  const mayLease = () => may("blazar:leases:post") && wish.value.type === "physical:host" && asOf.value === null;
 
-  const mayClose = () => may("leasehold:maintenances:post") && administers() && wish.value.type === "physical:host";
+  const mayClose = () => may("leasehold:maintenances:post") && administers() && wish.value.type === "physical:host" && asOf.value === null;
   const makes = () => (wish.value.makes === "maintenance" && mayClose() ? "maintenance" : mayLease() ? "lease" : null);
 
   /** @param {import("../timeline/model.mjs").Model} read @param {import("../timeline/draft.mjs").Draft} draft */
@@ -133,7 +142,7 @@ export function open() {
   /** @param {import("../timeline/model.mjs").Model} read @param {number} lease @param {number | null} end */
   function extend(read, lease, end) {
     const before = read.leases[lease]?.end;
-    if (before === null || before === undefined) return;
+    if (asOf.peek() !== null || before === null || before === undefined) return;
     const bound = latestEnd(read, lease);
     form.extend(read, lease, end ?? Math.min(bound.at, before + 4 * 3600), end !== null && end >= bound.at ? bound : null);
   }
@@ -199,8 +208,8 @@ export function open() {
     ],
     view: () => html`
       <h1 class="unseen">${t("title")}</h1>
-      ${toolbar({ wish: wish.value, view: view.value, facets: facets.value, by: by.value, size: rows.value, asTable: asTable.value, makes: mayClose() ? makes() : null, show, toNow })}
-      ${content()} ${form.view()} ${closing.view()}
+      ${toolbar({ wish: wish.value, view: view.value, facets: facets.value, by: by.value, size: rows.value, asTable: asTable.value, makes: mayClose() ? makes() : null, recalls: administers(), show, toNow })}
+      ${asOf.value === null ? nothing : past(asOf.value, model.value)} ${content()} ${form.view()} ${closing.view()}
     `,
     close: () => {
       form.close();
@@ -211,8 +220,23 @@ export function open() {
   };
 }
 
-/** @param {{from: number | null, span: number}} wish */
-function viewOf({ from, span }) {
-  const start = from ?? Math.round(Date.now() / 1000 / 300) * 300 - Math.round(span / 14);
+/** Says that it is the past, and what of it has no place in the picture. @param {number} moment seconds @param {import("../timeline/model.mjs").Model | null} read */
+function past(moment, read) {
+  const unplaced = read?.unplaced ?? [];
+  return html`<div class="tl-say" role="status">
+    <div class="notice warn">
+      <strong>${t("past", { moment: absolute(moment * 1000, zone.value) })}</strong>
+      <button type="button" @click=${() => adjust({ as_of: undefined })}>${t("back")}</button>
+      ${unplaced.length
+        ? html`<details><summary>${t("unplaced", { count: unplaced.length })}</summary>
+            <ul>${unplaced.map((each) => html`<li>${t("unplaced_one", each)}</li>`)}</ul></details>`
+        : nothing}
+    </div>
+  </div>`;
+}
+
+/** @param {{from: number | null, span: number, asOf: number | null}} wish */
+function viewOf({ from, span, asOf }) {
+  const start = from ?? Math.round((asOf ?? Date.now() / 1000) / 300) * 300 - Math.round(span / 14);
   return { from: start, to: start + span };
 }

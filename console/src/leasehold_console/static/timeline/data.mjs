@@ -14,7 +14,8 @@ const ASK_EVERY = 30_000;
 const SETTLE = 250;
 
 /**
- * @param {() => {view: {from: number, to: number}, type: string}} wanted
+ * @param {() => {view: {from: number, to: number}, type: string, asOf: number | null}} wanted `asOf`: seconds, as of when;
+ *   the past changes no more, so it is read once
  */
 export function reader(wanted) {
   /** @type {import("../vendor/signals-core/signals-core.mjs").Signal<{model: Model | null, error: ApiError | null, skew: number, more: boolean}>} */
@@ -22,7 +23,8 @@ export function reader(wanted) {
   let current = new AbortController();
   let etag = "";
   /** What the picture shows, and what it will show when the answer is there. */
-  let read = { from: 0, to: 0, type: "" };
+  /** @type {{from: number, to: number, type: string, asOf: number | null}} */
+  let read = { from: 0, to: 0, type: "", asOf: null };
   let asked = read;
   let loading = 0;
   let again = false;
@@ -31,12 +33,14 @@ export function reader(wanted) {
   async function load(person) {
     current.abort();
     const { signal: mine } = (current = new AbortController());
-    const { view, type } = wanted();
-    const window = covers(read, view) && read.type === type ? read : { ...windowOf(view), type };
+    const { view, type, asOf } = wanted();
+    const window = covers(read, view) && read.type === type && read.asOf === asOf ? read : { ...windowOf(view), type, asOf };
+    // A picture of another moment must not stand under the words of this one.
+    if (asked.asOf !== asOf) state.value = { ...state.peek(), model: null, error: null };
     asked = window;
     const same = window === read;
     try {
-      const query = { from: iso(window.from), to: iso(window.to), resource_type: type };
+      const query = { from: iso(window.from), to: iso(window.to), resource_type: type, ...(asOf === null ? {} : { as_of: new Date(asOf * 1000).toISOString() }) };
       /** @type {Record<string, string>} */
       const headers = same && etag ? { "If-None-Match": etag } : {};
       const answer = await send("GET", "v1/timeline", { query, headers, person, signal: mine });
@@ -49,7 +53,7 @@ export function reader(wanted) {
       etag = answer.headers.get("ETag") ?? "";
       read = window;
       const model = modelOf(timeline);
-      state.value = { model, error: null, skew: model.now - Date.now() / 1000, more: timeline.next !== null };
+      state.value = { model, error: null, skew: model.read - Date.now() / 1000, more: timeline.next !== null };
     } catch (error) {
       if (mine.aborted) return;
       if (!(error instanceof ApiError)) throw error;
@@ -71,19 +75,20 @@ export function reader(wanted) {
   /** Reads anew, but lets come what is on its way. */
   const soon = () => {
     clearTimeout(waiting);
+    if (wanted().asOf !== null) return;
     if (loading) again = true;
     else waiting = setTimeout(start, SETTLE);
   };
   const stop = listen(soon);
-  const timer = setInterval(() => document.visibilityState === "visible" && session.peek() && start(), ASK_EVERY);
+  const timer = setInterval(() => document.visibilityState === "visible" && session.peek() && wanted().asOf === null && start(), ASK_EVERY);
 
   return {
     state,
     reload: start,
     /** Reads more if the view has left what was read. */
     follow() {
-      const { view, type } = wanted();
-      if (!covers(asked, view) || asked.type !== type) start(true);
+      const { view, type, asOf } = wanted();
+      if (!covers(asked, view) || asked.type !== type || asked.asOf !== asOf) start(true);
     },
     close() {
       stop();

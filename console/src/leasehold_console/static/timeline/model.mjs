@@ -40,7 +40,9 @@ export function lookOf(kind, whose) {
  * @typedef {object} Model
  * @property {number} from
  * @property {number} to
- * @property {number} now when it was read
+ * @property {number} now as of when it is
+ * @property {number} read when it was read
+ * @property {{name: string, type: string, amount: number}[]} unplaced what leases were to have that had not begun then
  * @property {string} cursor
  * @property {number} rows how many
  * @property {string[]} ids
@@ -69,7 +71,8 @@ export function lookOf(kind, whose) {
 export function modelOf(answer) {
   const from = Date.parse(answer.from) / 1000;
   const to = Date.parse(answer.to) / 1000;
-  const now = Math.floor(Date.parse(answer.now) / 1000);
+  const read = Math.floor(Date.parse(answer.now) / 1000);
+  const now = answer.as_of === null ? read : Math.floor(Date.parse(answer.as_of) / 1000);
   const { rows, bars } = answer;
   const count = bars.row.length;
   const start = new Float64Array(count);
@@ -95,6 +98,12 @@ export function modelOf(answer) {
     from,
     to,
     now,
+    read,
+    unplaced: answer.unplaced.lease.map((at, place) => ({
+      name: leases[at]?.name ?? leases[at]?.id ?? "",
+      type: answer.unplaced.resource_type[place] ?? "",
+      amount: answer.unplaced.amount[place] ?? 0,
+    })),
     cursor: answer.cursor,
     rows: total,
     ids: rows.id,

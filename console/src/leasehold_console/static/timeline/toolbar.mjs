@@ -3,7 +3,8 @@
 import { html, nothing } from "../core/html.mjs";
 import { adjust } from "../core/router.mjs";
 import { texts } from "../core/texts.mjs";
-import { span as spanText } from "../core/time.mjs";
+import { now, zone } from "../core/settings.mjs";
+import { fromLocal, iso, span as spanText, toLocal } from "../core/time.mjs";
 import catalogue from "../texts/en/timeline.mjs";
 import { propertyOf } from "./model.mjs";
 import { MAKES, SIZES, SPANS, TYPES, seconds, wordsOfFilter } from "./query.mjs";
@@ -46,10 +47,11 @@ export function facetsOf(model) {
  * @param {import("./query.mjs").Size} options.size
  * @param {boolean} options.asTable
  * @param {"lease" | "maintenance" | null} options.makes what a drag makes; null: there is no choice
+ * @param {boolean} options.recalls whether the caller may ask what was known at a moment
  * @param {(change: {from: number, to: number}) => void} options.show
  * @param {() => void} options.toNow
  */
-export function toolbar({ wish, view, facets, by, size, asTable, makes, show, toNow }) {
+export function toolbar({ wish, view, facets, by, size, asTable, makes, recalls, show, toNow }) {
   const length = view.to - view.from;
   /** @param {number} share */
   const shift = (share) => show({ from: Math.round(view.from + share * length), to: Math.round(view.to + share * length) });
@@ -96,11 +98,25 @@ export function toolbar({ wish, view, facets, by, size, asTable, makes, show, to
       <select @change=${(/** @type {Event} */ event) => adjust({ makes: valueOf(event) === "lease" ? undefined : valueOf(event) })}>
         ${MAKES.map((each) => html`<option value=${each} ?selected=${makes === each}>${t(`makes_${each}`)}</option>`)}
       </select></label>`}
+    ${recalls ? html`<label class="tl-choice"><span>${t("as_of")}</span>
+      <input
+        type="datetime-local"
+        class="tl-moment"
+        .value=${wish.asOf === null ? "" : toLocal(wish.asOf * 1000, zone.value)}
+        max=${toLocal(now.value, zone.value)}
+        @change=${(/** @type {Event} */ event) => adjust({ as_of: wordOf(valueOf(event)) })}
+      /></label>` : nothing}
     <div class="tl-tools tl-as" role="group" aria-label=${t("as")}>
       <button type="button" aria-pressed=${asTable ? "false" : "true"} @click=${() => adjust({ as: "picture" })}>${t("as_picture")}</button>
       <button type="button" aria-pressed=${asTable ? "true" : "false"} @click=${() => adjust({ as: "table" })}>${t("as_table")}</button>
     </div>
   </div>`;
+}
+
+/** A typed moment as it is in the address; undefined while it is none. @param {string} text */
+function wordOf(text) {
+  const moment = fromLocal(text, zone.peek());
+  return Number.isFinite(moment) ? iso(moment) : undefined;
 }
 
 /** @param {Event} event */

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import requests
@@ -30,7 +30,7 @@ def one_service() -> Iterator[Program]:
     """Yield a service that sees a failed host at once, and delivers to this machine."""
     options: dict[str, dict[str, object]] = {
         "physical:host": {"polling_interval": 1, "failure_grace": 0},
-        "delivery": {"http": True, "allowed_networks": "127.0.0.0/8", "retry_first_seconds": 0.05},
+        "delivery": {"http": True, "allowed_networks": "127.0.0.0/8", "retry_first_seconds": 0.05, "refused_tries": 1},
     }
     with running("leasehold-standalone", options=options) as service:
         yield service
@@ -193,6 +193,36 @@ def test_deliveries_that_fail_come_first_and_go_on_after_a_replay(browser: Brows
         browser.until(partial(says, browser, "The deliveries go on."))
         browser.until(lambda: "lease.create" in receiver.types())
         ask(service, path, "DELETE")
+
+
+def test_a_dead_letter_is_sent_again_by_the_keyboard(browser: Browser, service: Program) -> None:
+    operator(browser, service)
+    with receiving() as receiver:
+        receiver.answer = lambda _: 400
+        wanted = {"target": receiver.url, "event_types": ["lease.create"]}
+        made = ask(service, "subscriptions", "POST", wanted)["subscription"]
+        receiver.secret = made["secret"]
+        path = f"subscriptions/{made['id']}"
+        for name in ("first", "second"):
+            lease(service, name, start=5)
+        letters = browser.until(lambda: _both(ask(service, f"{path}/dead-letters")["dead_letters"]))
+        receiver.answer = lambda _: 200
+        browser.open(service, "operations")
+        browser.script("arguments[0].focus()", browser.role("button", f"Dead letters of {receiver.url}"))
+        browser.press(Keys.ENTER)
+        dialog = browser.role("dialog")
+        second = browser.until(lambda: _both(browser.roles("button", "Replay from here", dialog)))[1]
+        browser.script("arguments[0].focus()", second)
+        browser.press(Keys.ENTER)
+        browser.until(partial(says, browser, "The deliveries go on."))
+        # From the second on: the first one stays a dead letter.
+        browser.until(lambda: [each["id"] for each in receiver.events] == [letters[1]["id"]])
+        assert [each["id"] for each in ask(service, f"{path}/dead-letters")["dead_letters"]][:1] == [letters[0]["id"]]
+        ask(service, path, "DELETE")
+
+
+def _both(found: list[Any]) -> list[Any]:
+    return found if len(found) == 2 else []
 
 
 def test_who_may_not_see_the_audit_has_no_link_to_the_page(browser: Browser, service: Program) -> None:

@@ -1,6 +1,6 @@
 // What is around every page: header, messages, sign-in, the list of keys.
 
-import { html, nothing } from "../core/html.mjs";
+import { html, nothing, ref } from "../core/html.mjs";
 import { listing, pageKeys, shellKeys } from "../core/keys.mjs";
 import { href } from "../core/router.mjs";
 import { again, leave, mustSignIn, session, switchProject } from "../core/session.mjs";
@@ -41,13 +41,18 @@ function skip(event) {
   document.getElementById("main")?.focus();
 }
 
+/** On a phone the names of the pages are wider than the screen. @param {Element | undefined} link */
+function reveal(link) {
+  if (link) queueMicrotask(() => link.scrollIntoView({ block: "nearest", inline: "nearest" }));
+}
+
 /** @param {string} path */
 function header(path) {
   return html`<header class="bar">
     <a class="brand" href="#/"><img src="icon.svg" alt="" width="20" height="20" />${t("name")}</a>
     <nav aria-label=${t("menu")}>
       ${PAGES.map(({ form, nav, when }) => nav && session.value && (when?.() ?? true)
-        ? html`<a href=${href(form)} aria-current=${path === form ? "page" : nothing}>${nav}</a>`
+        ? html`<a href=${href(form)} aria-current=${path === form ? "page" : nothing} ${path === form ? ref(reveal) : nothing}>${nav}</a>`
         : nothing)}
     </nav>
     <div class="bar-end">

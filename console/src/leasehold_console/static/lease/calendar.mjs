@@ -5,6 +5,7 @@ import { ApiError, call } from "../api/http.mjs";
 import { copyButton, how } from "../components/parts.mjs";
 import { toast } from "../components/toast.mjs";
 import { html, nothing } from "../core/html.mjs";
+import { href } from "../core/router.mjs";
 import { may } from "../core/session.mjs";
 import { texts } from "../core/texts.mjs";
 import catalogue from "../texts/en/leases.mjs";
@@ -33,7 +34,7 @@ export function calendarLink() {
           ${address.value
             ? html`<p><code class="address">${address.value}</code> ${copyButton(address.value)}</p>`
             : html`<button type="button" @click=${() => make().catch(reportError)}>${t("calendar_make")}</button>`}
-          <p class="muted hint">${t("calendar_hint")}</p>
+          <p class="muted hint">${t("calendar_hint")} <a href=${href("messages")}>${t("calendar_all")}</a></p>
           ${how({ command: "leasehold feed create console --own", method: "POST", path: "/v1/feeds", body: BODY })}
         </section>`,
   };

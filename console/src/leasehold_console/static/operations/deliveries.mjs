@@ -3,7 +3,7 @@
 import { signal } from "../vendor/signals-core/signals-core.mjs";
 import { ApiError, call } from "../api/http.mjs";
 import { dialog } from "../components/dialog.mjs";
-import { badge, how, notice, problem, time } from "../components/parts.mjs";
+import { how, notice, problem, time } from "../components/parts.mjs";
 import { table } from "../components/table.mjs";
 import { toast } from "../components/toast.mjs";
 import { html, nothing } from "../core/html.mjs";
@@ -11,10 +11,10 @@ import { loader } from "../core/loader.mjs";
 import { may } from "../core/session.mjs";
 import { texts } from "../core/texts.mjs";
 import catalogue from "../texts/en/operations.mjs";
+import { deliveryStatus } from "./status.mjs";
 
 const t = texts(catalogue);
 const MOST = 1000;
-const KINDS = /** @type {const} */ ({ active: "good", failing: "warn", suspended: "bad" });
 const ORDER = ["suspended", "failing", "active"];
 
 /** @typedef {import("../../../../types/api").SubscriptionAnswer} Subscription */
@@ -76,7 +76,7 @@ export function deliveries() {
 function columns(show) {
   return [
     { title: t("target"), head: true, cell: (each) => html`<span class="anywhere">${each.target}</span>` },
-    { title: t("state"), cell: (each) => state(each.status) },
+    { title: t("state"), cell: (each) => deliveryStatus(each.status) },
     { title: t("last_error"), cell: (each) => html`<span class="anywhere">${each.last_error ?? "–"}</span>`, wide: true },
     { title: t("next_try"), cell: (each) => time(each.next_try), wide: true },
     { title: t("project"), cell: (each) => each.project_id, wide: true },
@@ -85,12 +85,6 @@ function columns(show) {
       cell: (each) => html`<button type="button" class="quiet" aria-label=${t("dead_of", { target: each.target })} @click=${() => show(each)}>${t("dead_letters")}</button>`,
     },
   ];
-}
-
-/** @param {string} status */
-function state(status) {
-  const known = /** @type {keyof typeof KINDS} */ (status);
-  return known in KINDS ? badge(t(`status_${known}`), KINDS[known]) : badge(status);
 }
 
 /**

@@ -6,6 +6,7 @@ import { table } from "../components/table.mjs";
 import { toast } from "../components/toast.mjs";
 import { html, nothing } from "../core/html.mjs";
 import { loader } from "../core/loader.mjs";
+import { href } from "../core/router.mjs";
 import { fetchSession } from "../core/session.mjs";
 import { zone } from "../core/settings.mjs";
 import { texts } from "../core/texts.mjs";
@@ -64,7 +65,7 @@ export function open() {
     view: () => {
       const { value, error } = list.state.value;
       return html`
-        <div class="page-head"><h1>${t("title")}</h1></div>
+        <div class="page-head"><h1>${t("title")}</h1> <a href=${href("messages")}>${t("messages")}</a></div>
         <p class="muted">${t("hint")}</p>
         ${problem(error, reload)}
         ${value ? table({ caption: t("title"), columns, rows: value, key: (one) => one.id }) : error ? nothing : busy()}

@@ -2,6 +2,7 @@
 export default {
   title: "My sign-ins",
   hint: "Each browser in which you are signed in. End those that you do not know, and change your password then.",
+  messages: "Calendar links and messages",
   project: "Project",
   created: "Signed in",
   seen: "Last used",

@@ -50,6 +50,8 @@ function model(rows, bars, { states = [], cleaning = HOUR, now = 0 } = {}) {
       whose: leases.map(() => "mine"),
       project: leases.map(() => null),
       movable: leases.map(() => null),
+      degraded: leases.map(() => false),
+      at_risk: leases.map(() => false),
     },
     next: null,
   });

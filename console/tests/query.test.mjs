@@ -5,12 +5,12 @@ import { readWish, seconds, words, wordsOfFilter, wordsOfView } from "../src/lea
 
 test("a view is read from the address as it was written", () => {
   const view = { from: Date.UTC(2026, 11, 21, 23, 21) / 1000, to: Date.UTC(2026, 11, 24, 23, 21) / 1000 };
-  const written = { ...wordsOfView(view), ...wordsOfFilter("model", ["A, B", "C=D&E"]), ...wordsOfFilter("rack", []), by: "rack", q: "gpu 1", rows: "all", as: "table", makes: "maintenance", as_of: "2026-11-03T04:05:00Z" };
+  const written = { ...wordsOfView(view), ...wordsOfFilter("model", ["A, B", "C=D&E"]), ...wordsOfFilter("rack", []), by: "rack", q: "gpu 1", rows: "all", as: "table", makes: "maintenance", as_of: "2026-11-03T04:05:00Z", colour: "fare" };
   const query = new URLSearchParams(Object.entries(written).filter(([, value]) => value !== undefined));
   const wish = readWish(new URLSearchParams(String(query)));
   assert.deepEqual(wish, {
     from: view.from, span: 3 * 86400, by: "rack", text: "gpu 1", properties: { model: ["A, B", "C=D&E"] }, size: "all", as: "table", type: "physical:host",
-    makes: "maintenance", asOf: Date.UTC(2026, 10, 3, 4, 5) / 1000,
+    colour: "fare", makes: "maintenance", asOf: Date.UTC(2026, 10, 3, 4, 5) / 1000,
   });
 });
 
@@ -40,6 +40,6 @@ test("what is read is the view and as much on both sides, and never more than th
 });
 
 test("what an address says of no known kind is as if it said nothing", () => {
-  const { makes, asOf } = readWish(new URLSearchParams("makes=coffee&as_of=tuesday&colour=loud"));
-  assert.deepEqual({ makes, asOf }, { makes: "lease", asOf: null });
+  const { makes, asOf, colour } = readWish(new URLSearchParams("makes=coffee&as_of=tuesday&colour=loud"));
+  assert.deepEqual({ makes, asOf, colour }, { makes: "lease", asOf: null, colour: "whose" });
 });

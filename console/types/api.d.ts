@@ -75,6 +75,8 @@ export type BarLeasesAnswer = {
   whose: Array<string>;
   project: Array<string | null>;
   movable: Array<number | null>;
+  degraded: Array<boolean>;
+  at_risk: Array<boolean>;
 };
 
 export type BarsAnswer = {

@@ -19,14 +19,15 @@ const box = picture.box(row);
 return [Math.round(picture.gutter + ((seconds - from) / (to - from)) * width), Math.round(box.top + box.height / 2)];
 """
 ROWS = """
-const { model } = document.querySelector("leasehold-timeline").given;
+const { model } = document.querySelector("leasehold-timeline")?.given ?? { model: { rows: 0 } };
 return [...Array(model.rows).keys()].map((row) => ({
-  row, id: model.ids[row], name: model.names[row],
+  row, id: model.ids[row], name: model.names[row], state: model.states[row],
   bars: [...Array(model.bars.first[row + 1] - model.bars.first[row]).keys()].map((at) => {
     const bar = model.bars.first[row] + at;
     const lease = model.leases[model.leaseOf[bar]];
     const { start, end } = model.bars;
-    return { kind: model.kinds[bar], start: start[bar], end: end[bar], name: lease?.name ?? null };
+    const fares = { degraded: lease?.degraded ?? false, substitute: model.substitutes.has(bar) };
+    return { kind: model.kinds[bar], start: start[bar], end: end[bar], name: lease?.name ?? null, ...fares };
   }),
 }));
 """

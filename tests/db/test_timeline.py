@@ -142,7 +142,8 @@ class Books:
         row = {"id": lease_id, "name": name, "user_id": user, "project_id": project, "status": status}
         dates = {"start_at": moment(begin), "end_at": moment(max(begin, finish)), "created_at": NOW}
         gone = {"deleted_at": NOW if deleted else None}
-        connection.execute(insert(leases).values(**row, **dates, **gone, degraded=False, generation=1))
+        fares = {"degraded": is_degraded(lease_id), "at_risk": is_at_risk(lease_id)}
+        connection.execute(insert(leases).values(**row, **dates, **gone, **fares, generation=1))
         part = {"id": part_id, "lease_id": lease_id, "position": 0, "resource_type": kind, "resource_id": ident()}
         flags = {"missing_resources": False, "resources_changed": False, "status": "pending"}
         connection.execute(insert(reservations).values(**part, **flags, request={}, cloud={}, created_at=NOW))
@@ -238,6 +239,15 @@ class Books:
         return "maintenance" if closing else "offer" if status == "OFFERED" else "lease"
 
 
+def is_degraded(lease_id: str) -> bool:
+    """Say how a random lease fares: its id is random."""
+    return lease_id[0] < "4"
+
+
+def is_at_risk(lease_id: str) -> bool:
+    return lease_id[1] < "4"
+
+
 def moment(second: int) -> datetime:
     return from_seconds(BASE + second)
 
@@ -317,6 +327,8 @@ def test_operators_see_every_claim_at_every_second(db: Database, books: Books) -
                 max(bar.start, BASE + start) == bar.start < (BASE + end if bar.end is None else bar.end) <= BASE + end
             )
         assert {each.project_id for each in shown.values()} <= set(PROJECTS)
+        for lease_id, each in shown.items():
+            assert (each.degraded, each.at_risk) == (is_degraded(lease_id), is_at_risk(lease_id))
 
 
 @pytest.mark.parametrize("cleaning", [0, 2])

@@ -42,7 +42,7 @@ MOST_BARS: Final = 60_000
 """The allocations and segments that one answer is made of: more would keep a worker busy for more than two seconds."""
 MOST_ROWS: Final = 5_000
 """The rows of one page."""
-FORM: Final = "1"
+FORM: Final = "2"
 """Changes with the form of the answer, so that no older answer counts as unchanged."""
 _UNSTARTED: Final = frozenset({LeaseStatus.PENDING, LeaseStatus.OFFERED})
 _SECOND: Final = timedelta(seconds=1)
@@ -244,6 +244,8 @@ class _Asked:
                 *(ident, owner, user, name, status, begin, None if end == OPEN_END else to_seconds(end)),
                 deleted=deleted is not None,
                 movable=begin - ahead if moving and unstarted else None,
+                degraded=bool(degraded),
+                at_risk=bool(risky),
             )
         return shown
 

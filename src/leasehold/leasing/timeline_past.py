@@ -73,7 +73,9 @@ class Past:
         start, end = dates
         finish = None if end == OPEN_END else to_seconds(end)
         self.known[ident] = ShownLease(
-            ident, of.project_id, of.user_id, of.name, status, to_seconds(start), finish, deleted
+            *(ident, of.project_id, of.user_id, of.name, status, to_seconds(start), finish, deleted),
+            degraded=bool(of.degraded),
+            at_risk=bool(of.at_risk),
         )
 
     def pieces(

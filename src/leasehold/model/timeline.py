@@ -79,6 +79,7 @@ class ShownLease(NamedTuple):
 
     `name`, `status`, `start` and `end` are None if it was purged; `end` also if it has none. `movable` is until when
     another resource may take the place of one that it has; None if none may. Moments are seconds since the epoch.
+    `degraded`: something of it is missing. `at_risk`: it has not started, and what it has may not be there then.
     """
 
     id: str
@@ -90,6 +91,8 @@ class ShownLease(NamedTuple):
     end: int | None = None
     deleted: bool = False
     movable: int | None = None
+    degraded: bool = False
+    at_risk: bool = False
 
 
 class Unplaced(NamedTuple):

@@ -68,7 +68,8 @@ class BarLeasesAnswer(TypedDict):
 
     `status` is null for a deleted or purged one; one that is OFFERED is an offer. `start` and `end` are not cut to the
     window, and `end` is null for one without an end. `whose`: mine, project or other. `project` is for operators.
-    `movable` is until when another resource may take the place of one of it; null: none may.
+    `movable` is until when another resource may take the place of one of it; null: none may. `degraded`: something of
+    it is missing; `at_risk`: it has not started, and what it has may not be there then.
     """
 
     id: list[str]
@@ -79,6 +80,8 @@ class BarLeasesAnswer(TypedDict):
     whose: list[str]
     project: list[str | None]
     movable: list[int | None]
+    degraded: list[bool]
+    at_risk: list[bool]
 
 
 @with_config(ConfigDict(extra="forbid"))

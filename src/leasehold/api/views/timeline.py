@@ -119,4 +119,6 @@ def _leases(leases: Sequence[ShownLease], eyes: Eyes, begin: int) -> BarLeasesAn
         "whose": [eyes.whose(each) for each in leases],
         "project": [each.project_id if eyes.everything else None for each in leases],
         "movable": [seconds(each.movable) for each in leases],
+        "degraded": [each.degraded for each in leases],
+        "at_risk": [each.at_risk for each in leases],
     }

@@ -10,7 +10,7 @@ import { texts } from "../core/texts.mjs";
 import { absolute } from "../core/time.mjs";
 import catalogue from "../texts/en/timeline.mjs";
 import { reader } from "../timeline/data.mjs";
-import { closingText, draftText, endText, freeText, inTheWayText, nameOf, segmentText, sizeOf, stateOf } from "../timeline/describe.mjs";
+import { closingText, draftText, endText, fareText, freeText, inTheWayText, nameOf, segmentText, sizeOf, stateOf } from "../timeline/describe.mjs";
 import { maintenance } from "../hosts/maintenance.mjs";
 import { latestEnd } from "../timeline/draft.mjs";
 import "../timeline/element.mjs";
@@ -159,6 +159,8 @@ export function open() {
           theme: shade.value,
           label: t("label", { rows: t("rows", { count: count.value }) }),
           makes: makes(),
+          colour: wish.value.colour,
+          fare: (/** @type {number} */ lease) => fareText(read, lease),
           name: (/** @type {number} */ row) => nameOf(read, row),
           remark: (/** @type {number} */ row) => stateOf(read, row) || sizeOf(read, row),
           says: says.value,
@@ -172,7 +174,7 @@ export function open() {
           toggled: toggle,
         }}
       ></leasehold-timeline>
-      ${legend()}`;
+      ${legend(wish.value.colour)}`;
   }
 
   function content() {

@@ -2,7 +2,7 @@
 
 const NAMES = /** @type {const} */ ([
   "free", "free-text", "past", "taken", "taken-text", "mine", "mine-text", "project", "project-text",
-  "heat-free", "heat-taken", "after", "broken", "closed", "hatch", "line", "grid", "now", "row", "text", "muted", "surface", "border",
+  "pending", "starting", "active", "risk", "degraded", "error", "fare-text", "heat-free", "heat-taken", "after", "broken", "closed", "hatch", "line", "grid", "now", "row", "text", "muted", "surface", "border",
 ]);
 /** @typedef {Record<typeof NAMES[number], string>} Colours */
 const ELSEWHERE = /** @type {Partial<Record<typeof NAMES[number], string>>} */ ({
@@ -30,7 +30,7 @@ export function readColours(element) {
 
 /**
  * A pattern of lines, for what is not to be had: the state is never told by colour alone.
- * @param {CanvasRenderingContext2D} context @param {string} colour @param {number} ratio @param {1 | -1} way
+ * @param {CanvasRenderingContext2D} context @param {string} colour @param {number} ratio @param {1 | 0 | -1} way rising, upright or falling
  */
 export function hatching(context, colour, ratio, way) {
   const size = Math.round(6 * ratio);
@@ -41,9 +41,9 @@ export function hatching(context, colour, ratio, way) {
   brush.globalAlpha = 0.55;
   brush.lineWidth = ratio;
   brush.beginPath();
-  for (const shift of [-size, 0, size]) {
+  for (const shift of way ? [-size, 0, size] : [size / 2]) {
     brush.moveTo(shift, way > 0 ? size : 0);
-    brush.lineTo(shift + size, way > 0 ? 0 : size);
+    brush.lineTo(way ? shift + size : shift, way > 0 ? 0 : size);
   }
   brush.stroke();
   const pattern = /** @type {CanvasPattern} */ (context.createPattern(tile, "repeat"));

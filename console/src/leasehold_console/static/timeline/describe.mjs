@@ -5,11 +5,14 @@ import * as time from "../core/time.mjs";
 import catalogue from "../texts/en/timeline.mjs";
 import { barAt, nextFree, segmentAt } from "./bars.mjs";
 import { inTheWay } from "./maintenance.mjs";
+import { fareOf } from "./model.mjs";
 import { isShared } from "./steps.mjs";
 
 /** @typedef {import("./model.mjs").Model} Model */
 const t = texts(catalogue);
 const MOST_NAMES = 5;
+/** What is always said of a lease, whatever the colours say. */
+const TROUBLES = new Set(["risk", "degraded", "error"]);
 
 /** @param {Model} model @param {number} row */
 export function nameOf(model, row) {
@@ -38,6 +41,12 @@ export function amountOf(model, bar) {
   return Object.entries(model.amounts).filter(([, column]) => column[at]).map(([name, column]) => `${column[at]} ${name}`).join(", ");
 }
 
+/** How a lease fares, in words; "" while it is active, and once it is over. @param {Model} model @param {number} lease */
+export function fareText(model, lease) {
+  const fare = fareOf(model.leases[lease]);
+  return fare === null || fare === "active" ? "" : t(`fare_${fare}`);
+}
+
 /** What a bar is: the name of a lease, or of what happens there. @param {Model} model @param {number} bar */
 export function whatOf(model, bar) {
   const kind = model.kinds[bar] ?? "taken";
@@ -47,6 +56,8 @@ export function whatOf(model, bar) {
   const name = lease.name ?? lease.id;
   const parts = kind === "lease" ? [name] : [`${name}: ${words}`];
   if (lease.whose === "other" && lease.project) parts.push(t("of_project", { project: lease.project }));
+  const fare = fareOf(lease);
+  if (kind === "lease" && fare !== null && TROUBLES.has(fare)) parts.push(t(`fare_${fare}`));
   if (model.substitutes.has(bar)) parts.push(t("substitute"));
   return parts.join(", ");
 }

@@ -5,7 +5,7 @@ import { firstAbove, highest, lowest } from "./bars.mjs";
 import { hatching } from "./colours.mjs";
 import { drawHeat } from "./heat.mjs";
 import { LANE } from "./layout.mjs";
-import { LOOKS } from "./model.mjs";
+import { ALL_LOOKS, Fares, MARKS } from "./looks.mjs";
 import { drawGutter, drawNames } from "./names.mjs";
 import { Rectangles } from "./rectangles.mjs";
 import { place } from "./scale.mjs";
@@ -14,8 +14,6 @@ import { isShared } from "./steps.mjs";
 
 /** @typedef {import("./model.mjs").Model} Model */
 /** @typedef {import("./layout.mjs").Layout} Layout */
-
-const HATCHED = new Set(["closed", "after", "broken", "offer"]);
 
 /**
  * @typedef {object} Scene
@@ -27,7 +25,9 @@ const HATCHED = new Set(["closed", "after", "broken", "offer"]);
  * @property {number} scroll
  * @property {number} now seconds
  * @property {string} zone
+ * @property {"whose" | "fare"} colour what the colours of bars say
  * @property {(group: import("./layout.mjs").Group) => string} says what the heading of a group says
+ * @property {(lease: number) => string} fare how a lease fares, in words; "" if that needs none
  * @property {(row: number) => string} label the name of a row
  * @property {(row: number) => string} remark what is said beside the name
  */
@@ -41,7 +41,8 @@ export class Painter {
     this.free = new Rectangles();
     this.unclean = new Rectangles();
     this.closed = [new Rectangles(), new Rectangles()];
-    this.looks = LOOKS.map(() => new Rectangles());
+    this.looks = ALL_LOOKS.map(() => new Rectangles());
+    this.fares = new Fares();
     this.steps = new Rectangles();
     this.ownSteps = new Rectangles();
     /** Widths of texts that were measured. @type {Map<string, number>} */
@@ -52,8 +53,12 @@ export class Painter {
   prepare(colours, ratio) {
     this.colours = colours;
     this.ratio = ratio;
-    this.hatch = hatching(this.context, colours.hatch, ratio, 1);
-    this.fine = hatching(this.context, colours.muted, ratio, -1);
+    this.marks = {
+      rising: hatching(this.context, colours.hatch, ratio, 1),
+      falling: hatching(this.context, colours.hatch, ratio, -1),
+      upright: hatching(this.context, colours.hatch, ratio, 0),
+      fine: hatching(this.context, colours.muted, ratio, -1),
+    };
     this.widths.clear();
   }
 
@@ -143,7 +148,7 @@ export class Painter {
         freeFrom = Math.max(freeFrom, stop + cleaning);
       }
       if (stop <= scale.from || start >= scale.to || (shared && !lanes && /** @type {number} */ (model.amountOf[bar]) >= 0)) continue;
-      const look = /** @type {number} */ (model.looks[bar]);
+      const look = this.fares.lookOf(model, scene.colour, bar);
       const x0 = zero + Math.max(-4, (start - scale.from) * pixels);
       const x1 = zero + Math.min(scale.width + 4, (stop - scale.from) * pixels);
       const target = /** @type {Rectangles} */ (this.looks[look]);
@@ -214,28 +219,29 @@ export class Painter {
     const colours = /** @type {import("./colours.mjs").Colours} */ (this.colours);
     const radius = scene.layout.rowHeight >= NAMED ? 3 : 0;
     this.past(scene);
-    this.fill(this.free, colours.free, radius, false);
-    this.fill(this.unclean, colours.after, 0, false, this.fine);
-    this.fill(/** @type {Rectangles} */ (this.closed[0]), colours.broken, radius, true);
-    this.fill(/** @type {Rectangles} */ (this.closed[1]), colours.closed, radius, true);
+    this.fill(this.free, colours.free, radius);
+    this.fill(this.unclean, colours.after, 0, ["fine"]);
+    this.fill(/** @type {Rectangles} */ (this.closed[0]), colours.broken, radius, MARKS.broken);
+    this.fill(/** @type {Rectangles} */ (this.closed[1]), colours.closed, radius, MARKS.closed);
     this.grid(scene);
-    this.fill(this.steps, colours.taken, 0, false);
-    this.fill(this.ownSteps, colours.mine, 0, false);
-    for (const [number, look] of LOOKS.entries()) {
+    this.fill(this.steps, colours.taken, 0);
+    this.fill(this.ownSteps, colours.mine, 0);
+    for (const [number, look] of ALL_LOOKS.entries()) {
       const colour = look === "offer" ? colours.project : colours[look];
-      this.fill(/** @type {Rectangles} */ (this.looks[number]), colour, radius, HATCHED.has(look));
+      this.fill(/** @type {Rectangles} */ (this.looks[number]), colour, radius, MARKS[look]);
     }
     context.globalAlpha = 1;
   }
 
-  /** @param {Rectangles} shapes @param {string} colour @param {number} radius @param {boolean} hatched @param {CanvasPattern} [pattern] */
-  fill(shapes, colour, radius, hatched, pattern = this.hatch) {
+  /** @param {Rectangles} shapes @param {string} colour @param {number} radius @param {readonly (import("./looks.mjs").Mark | "fine")[]} [marks] what lies over it */
+  fill(shapes, colour, radius, marks = []) {
     if (!shapes.size) return;
     shapes.trace(this.context, radius);
     this.context.fillStyle = colour;
     this.context.fill();
-    if ((hatched || pattern !== this.hatch) && pattern) {
-      this.context.fillStyle = pattern;
+    for (const mark of marks) {
+      if (!this.marks) return;
+      this.context.fillStyle = this.marks[mark];
       this.context.fill();
     }
   }

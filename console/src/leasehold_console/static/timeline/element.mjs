@@ -24,6 +24,8 @@ import { isShared } from "./steps.mjs";
  * @property {string} theme
  * @property {string} label what the picture is called
  * @property {"lease" | "maintenance" | null} makes what a drag makes: a lease on what is free, a window on anything
+ * @property {"whose" | "fare"} colour what the colours of bars say
+ * @property {(lease: number) => string} fare how a lease fares, in words
  * @property {(row: number) => string} name
  * @property {(row: number) => string} remark
  * @property {(group: import("./layout.mjs").Group) => string} says
@@ -177,6 +179,8 @@ export class TimelineElement extends HTMLElement {
       scroll: this.scrolled,
       now: given.now,
       zone: given.zone,
+      colour: given.colour,
+      fare: given.fare,
       says: given.says,
       label: given.name,
       remark: given.remark,

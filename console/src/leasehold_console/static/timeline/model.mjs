@@ -8,6 +8,17 @@ import { indexSteps } from "./steps.mjs";
 /** How a bar is drawn; the order is that in which they are drawn, one over the other. */
 export const LOOKS = /** @type {const} */ (["taken", "closed", "after", "broken", "offer", "project", "mine"]);
 /** @typedef {typeof LOOKS[number]} Look */
+/** How the lease of a bar fares; drawn instead of whose it is, if that is asked for. */
+export const FARES = /** @type {const} */ (["pending", "starting", "active", "risk", "degraded", "error"]);
+/** @typedef {typeof FARES[number]} Fare */
+const FARE_OF_STATUS = /** @type {Record<string, Fare>} */ ({
+  CREATING: "pending",
+  PENDING: "pending",
+  STARTING: "starting",
+  ACTIVE: "active",
+  UPDATING: "active",
+  ERROR: "error",
+});
 /** The looks of what is the caller's come last. */
 const OWN_FROM = LOOKS.indexOf("offer");
 const LOOK_OF_KIND = /** @type {Record<string, Look>} */ ({
@@ -27,6 +38,13 @@ export function lookOf(kind, whose) {
   return LOOK_OF_KIND[kind] ?? "taken";
 }
 
+/** How a lease fares, the worst that is known; null: it is over, or no lease. @param {LeaseRow | undefined} lease @returns {Fare | null} */
+export function fareOf(lease) {
+  const fare = FARE_OF_STATUS[lease?.status ?? ""] ?? null;
+  if (!lease || fare === null || fare === "error") return fare;
+  return lease.degraded ? "degraded" : lease.atRisk ? "risk" : fare;
+}
+
 /**
  * @typedef {object} LeaseRow
  * @property {string} id
@@ -36,6 +54,8 @@ export function lookOf(kind, whose) {
  * @property {string | null} project
  * @property {number | null} start
  * @property {number | null} end null: open, or purged
+ * @property {boolean} degraded something of it is missing
+ * @property {boolean} atRisk it has not started, and what it has may not be there then
  *
  * @typedef {object} Model
  * @property {number} from
@@ -156,6 +176,8 @@ function readLeases(columns, from) {
       project: columns.project[at] ?? null,
       start: start === null ? null : from + start,
       end: end === null ? null : from + end,
+      degraded: columns.degraded[at] ?? false,
+      atRisk: columns.at_risk[at] ?? false,
     };
   });
 }

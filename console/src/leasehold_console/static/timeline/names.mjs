@@ -9,6 +9,13 @@ import { isShared } from "./steps.mjs";
 /** @typedef {import("./draw.mjs").Scene} Scene */
 /** @typedef {import("./draw.mjs").Painter} Painter */
 
+/** What is written on a bar of a lease: its name, and how it fares if the colours say that. @param {Scene} scene @param {number} lease */
+function nameOn({ model, colour, fare }, lease) {
+  const name = model.leases[lease]?.name ?? "";
+  const said = name && colour === "fare" ? fare(lease) : "";
+  return said ? `${name}, ${said}` : name;
+}
+
 /** Names on the bars where they fit. @param {Painter} painter @param {Scene} scene @param {number} first @param {number} last */
 export function drawNames(painter, scene, first, last) {
   const { context, colours } = painter;
@@ -35,10 +42,10 @@ export function drawNames(painter, scene, first, last) {
       const x0 = Math.max(0, (/** @type {number} */ (bars.start[bar]) - scale.from) * pixels);
       const x1 = Math.min(scale.width, (/** @type {number} */ (bars.end[bar]) - scale.from) * pixels);
       if (x1 - x0 < 24) continue;
-      const name = model.leases[lease]?.name;
+      const name = nameOn(scene, lease);
       if (!name || painter.width(name) > x1 - x0 - 10) continue;
-      const look = model.looks[bar];
-      context.fillStyle = look === mine ? colours["mine-text"] : look === project ? colours["project-text"] : colours["taken-text"];
+      const look = painter.fares.lookOf(model, scene.colour, bar);
+      context.fillStyle = look >= LOOKS.length ? colours["fare-text"] : look === mine ? colours["mine-text"] : look === project ? colours["project-text"] : colours["taken-text"];
       context.fillText(name, gutter + x0 + 6, lanes ? y + /** @type {number} */ (lanes.of[bar - base]) * LANE + LANE / 2 : middle);
     }
   }

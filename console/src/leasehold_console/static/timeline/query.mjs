@@ -4,6 +4,7 @@
 export const SIZES = /** @type {const} */ (["large", "small", "tiny", "all"]);
 export const SPANS = /** @type {const} */ (["12h", "1d", "3d", "7d", "14d", "30d", "90d"]);
 export const TYPES = /** @type {const} */ (["physical:host", "virtual:floatingip"]);
+export const COLOURS = /** @type {const} */ (["whose", "fare"]);
 export const MAKES = /** @type {const} */ (["lease", "maintenance"]);
 const UNITS = /** @type {Record<string, number>} */ ({ m: 60, h: 3600, d: 86400 });
 const PREFIX = "p.";
@@ -18,6 +19,7 @@ const PREFIX = "p.";
  * @property {Size | null} size null: not said
  * @property {"picture" | "table" | null} as null: not said
  * @property {string} type
+ * @property {"whose" | "fare"} colour what the colours of bars say
  * @property {"lease" | "maintenance"} makes what a drag makes
  * @property {number | null} asOf seconds: the moment as of which it is asked; null: now
  */
@@ -54,6 +56,7 @@ export function readWish(query) {
     size: SIZES.find((each) => each === size) ?? null,
     as: as === "table" || as === "picture" ? as : null,
     type: TYPES.find((each) => each === type) ?? TYPES[0],
+    colour: query.get("colour") === "fare" ? "fare" : "whose",
     makes: query.get("makes") === "maintenance" ? "maintenance" : "lease",
     asOf: Number.isFinite(asOf) ? asOf : null,
   };

@@ -7,10 +7,12 @@ import { now, zone } from "../core/settings.mjs";
 import { fromLocal, iso, span as spanText, toLocal } from "../core/time.mjs";
 import catalogue from "../texts/en/timeline.mjs";
 import { propertyOf } from "./model.mjs";
-import { MAKES, SIZES, SPANS, TYPES, seconds, wordsOfFilter } from "./query.mjs";
+import { COLOURS, MAKES, SIZES, SPANS, TYPES, seconds, wordsOfFilter } from "./query.mjs";
 
 /** @typedef {import("./model.mjs").Model} Model */
 const t = texts(catalogue);
+const LEGEND = /** @type {const} */ (["free", "mine", "project", "taken", "after", "broken", "closed"]);
+const LEGEND_OF_FARES = /** @type {const} */ (["free", "pending", "starting", "active", "risk", "degraded", "error", "taken", "after", "broken", "closed"]);
 const MOST_VALUES = 40;
 const LONGEST_VALUE = 40;
 const TYPE_NAMES = /** @type {const} */ ({ "physical:host": "type_host", "virtual:floatingip": "type_floatingip" });
@@ -94,6 +96,10 @@ export function toolbar({ wish, view, facets, by, size, asTable, makes, recalls,
       <select @change=${(/** @type {Event} */ event) => adjust({ rows: valueOf(event) })}>
         ${SIZES.map((each) => html`<option value=${each} ?selected=${size === each}>${t(`size_${each}`)}</option>`)}
       </select></label>`}
+    ${asTable ? nothing : html`<label class="tl-choice"><span>${t("colour")}</span>
+      <select @change=${(/** @type {Event} */ event) => adjust({ colour: valueOf(event) === "whose" ? undefined : valueOf(event) })}>
+        ${COLOURS.map((each) => html`<option value=${each} ?selected=${wish.colour === each}>${t(`colour_${each}`)}</option>`)}
+      </select></label>`}
     ${makes === null ? nothing : html`<label class="tl-choice"><span>${t("makes")}</span>
       <select @change=${(/** @type {Event} */ event) => adjust({ makes: valueOf(event) === "lease" ? undefined : valueOf(event) })}>
         ${MAKES.map((each) => html`<option value=${each} ?selected=${makes === each}>${t(`makes_${each}`)}</option>`)}
@@ -151,9 +157,9 @@ function filter(wish, facets) {
   </details>`;
 }
 
-/** What the colours mean. */
-export function legend() {
-  const looks = /** @type {const} */ (["free", "mine", "project", "taken", "after", "broken", "closed"]);
+/** What the colours mean. @param {"whose" | "fare"} colour what those of bars say */
+export function legend(colour) {
+  const looks = colour === "fare" ? LEGEND_OF_FARES : LEGEND;
   return html`<ul class="tl-legend" aria-label=${t("legend")}>
     ${looks.map((look) => html`<li><span class="tl-key tl-key-${look}" aria-hidden="true"></span>${t(`legend_${look}`)}</li>`)}
   </ul>`;

@@ -221,3 +221,29 @@ def test_what_cannot_be_answered_names_its_field(reader: Client, host: str, case
     query, field = REFUSED[case]
     answer = asked(reader, **query)
     assert (answer.status_code, answer.json["field"]) == (400, field), answer.text
+
+
+def test_a_lease_that_changes_in_no_other_way_than_by_its_name_is_seen_whoever_is_late(
+    reader: Client, operator: Client, host: str, clock: Clock
+) -> None:
+    assert host
+    ident = lease(reader, "ours", 10, 12)
+    clock.now += timedelta(hours=2)
+    tags = {who: asked(who).headers["ETag"] for who in (reader, operator)}
+    # The change is dated before the answers: its transaction began earlier, or its process's clock is behind.
+    clock.now -= timedelta(minutes=50)
+    assert reader.ask("PUT", f"/v1/leases/{ident}", {"name": "renamed"}).status_code == 200
+    clock.now += timedelta(minutes=50)
+    for who, tag in tags.items():
+        changed = asked(who, tag)
+        assert (changed.status_code, changed.json["timeline"]["leases"]["name"]) == (200, ["renamed"])
+        assert asked(who, changed.headers["ETag"]).status_code == 304
+
+
+def test_a_tag_of_the_day_before_yesterday_is_not_compared(reader: Client, host: str, clock: Clock) -> None:
+    assert host
+    tag = asked(reader).headers["ETag"]
+    clock.now += timedelta(hours=23)
+    assert asked(reader, tag).status_code == 304
+    clock.now += timedelta(hours=3)
+    assert asked(reader, tag).status_code == 200

@@ -26,6 +26,7 @@ from leasehold.leasing.service import Service
 from leasehold.leasing.timeline import Question, timeline_of
 from leasehold.leasing.timeline_rows import Eyes
 from leasehold.model.caller import Caller, Sight
+from leasehold.model.errors import InvalidInputError
 from leasehold.model.resource import FLOATING_IP, FLOATING_IP_POOL, HOST, HOST_POOL, MAINTENANCE, Health
 from leasehold.model.timeline import Row, Timeline
 from leasehold.model.windows import Window, from_seconds, to_seconds
@@ -468,6 +469,18 @@ def test_rows_of_a_pool_that_has_not_moved_are_not_read_again(db: Database, book
     with statements(db.engine) as said:
         asked(service, OPERATOR, 5, 30)
     assert [each for each in said if "resources.pool =" in each] == []
+
+
+def test_an_answer_of_too_many_bars_is_refused_before_it_is_made(
+    db: Database, books: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert books
+    service = service_of(db, 0)
+    monkeypatch.setattr("leasehold.leasing.timeline.MOST_BARS", 8)
+    with pytest.raises(InvalidInputError, match="more than 8 bars") as refused:
+        asked(service, MEMBER, -SPAN, SPAN)
+    assert refused.value.field == "to"
+    assert asked(service, MEMBER, SPAN + 20, SPAN + 25).bars == []
 
 
 def change_row(dice: Random, number: int, step: int, connection: Connection) -> None:

@@ -172,6 +172,7 @@ leases = Table(
     Index("ix_leases_offered_until", "offered_until"),
     Index("ix_leases_project_id_deleted_at", "project_id", "deleted_at"),
     Index("ix_leases_deleted_at_end_at", "deleted_at", "end_at"),
+    Index("ix_leases_updated_at", "updated_at"),
     **EXACT,
 )
 

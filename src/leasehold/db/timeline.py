@@ -145,14 +145,16 @@ def read_maintenances(connection: Connection) -> frozenset[str]:
     return frozenset(connection.execute(query).scalars())
 
 
-def lease_marks(connection: Connection, project_id: str | None) -> tuple[str, ...]:
-    """Return what changes whenever a lease does, of a project or, with None, of any."""
-    query = select(
-        func.count(), func.sum(leases.c.generation), func.max(leases.c.updated_at), func.max(leases.c.created_at)
-    ).where(leases.c.deleted_at.is_(None))
+def lease_marks(connection: Connection, project_id: str | None, since: datetime) -> tuple[int, int]:
+    """Return what grows whenever a lease changes whose last change is not before a moment: of a project, or of any.
+
+    These are how many have changed since, and the sum of their generations. A new lease moves the pools of what it has.
+    """
+    query = select(func.count(), func.coalesce(func.sum(leases.c.generation), 0)).where(leases.c.updated_at >= since)
     if project_id is not None:
         query = query.where(leases.c.project_id == project_id)
-    return tuple(map(str, connection.execute(query).one()))
+    count, generations = connection.execute(query).one()
+    return count, int(generations)
 
 
 def row_key(connection: Connection) -> bytes:

@@ -15,6 +15,7 @@ from leasehold.db.resource import resources_by_number
 from leasehold.leasing.timeline_bars import Drawing, Pieces
 from leasehold.leasing.timeline_past import Past
 from leasehold.leasing.timeline_rows import Rows
+from leasehold.leasing.timeline_tag import Tag, since_of
 from leasehold.model.errors import InvalidDateError, InvalidInputError
 from leasehold.model.resource import HOST_POOL, MAINTENANCE
 from leasehold.model.states import LeaseStatus
@@ -42,11 +43,10 @@ MOST_BARS: Final = 60_000
 """The allocations and segments that one answer is made of: more would keep a worker busy for more than two seconds."""
 MOST_ROWS: Final = 5_000
 """The rows of one page."""
-FORM: Final = "2"
+FORM: Final = "3"
 """Changes with the form of the answer, so that no older answer counts as unchanged."""
 _UNSTARTED: Final = frozenset({LeaseStatus.PENDING, LeaseStatus.OFFERED})
 _SECOND: Final = timedelta(seconds=1)
-_FOR_EVER: Final = 2**60
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +79,10 @@ def timeline_of(service: Service, eyes: Eyes, question: Question) -> Timeline | 
         now = service.now()
         asked = _Asked(service, eyes, question, kinds, connection, now, pools)
         private = asked.private()
-        digest = asked.digest(private)
-        if question.known is not None and _still(question.known, digest, to_seconds(now)):
-            return question.known
-        return asked.answer(private, digest)
+        known = Tag.read(question.known or "")
+        if known is not None and known.may_hold(now) and known.digest == asked.digest(private, known.since):
+            return str(known)
+        return asked.answer(private)
 
 
 def _check(question: Question, now: datetime) -> None:
@@ -141,15 +141,15 @@ class _Asked:
             for kind in self.kinds
         ]
 
-    def digest(self, private: Collection[tuple[str, str]]) -> str:
-        """Return what changes whenever the answer does, if not by time alone; takes one statement."""
+    def digest(self, private: Collection[tuple[str, str]], since: datetime) -> str:
+        """Return what changes whenever the answer does after a moment, if not by time alone; takes one statement."""
         question, pools = self.question, self.pools
         states = [(each, pools[each].generation, pools[each].nonces) for each in sorted(self._pools) if each in pools]
         leases = self.service.settings.leases
         parts = (
             *(FORM, self.eyes.marks, self.types(), question.window.seconds, question.expression, question.limit),
             question.as_of,
-            *(question.marker, sorted(private), states, stored.lease_marks(self.connection, self.project)),
+            *(question.marker, sorted(private), states, stored.lease_marks(self.connection, self.project, since)),
             *(leases.rebinding_seconds, leases.rebind_before_start),
         )
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
@@ -158,7 +158,7 @@ class _Asked:
     def _pools(self) -> frozenset[str]:
         return frozenset(kind.pool for kind in self.kinds)
 
-    def answer(self, private: Collection[tuple[str, str]], digest: str) -> Timeline:
+    def answer(self, private: Collection[tuple[str, str]]) -> Timeline:
         """Read the answer, in as many statements as there are tables."""
         start, end = self.question.window.seconds
         moment = self.question.as_of or self.now
@@ -198,6 +198,7 @@ class _Asked:
         # Between two leases the resource is cleaned for both.
         drawing.draw(within, pieces.now, [2 * rows.types[row.type].cleaning for _, row in page])
         unplaced = self._unplaced(past, pieces, (start, end))
+        since = since_of(self.now)
         return Timeline(
             window=self.question.window,
             now=self.now,
@@ -208,7 +209,7 @@ class _Asked:
             unplaced=[(drawing.place_of(each.lease_id), each) for each in unplaced],
             leases=drawing.leases,
             next=following,
-            tag=f"{digest}.{_FOR_EVER if pieces.until is None else pieces.until}",
+            tag=str(Tag(self.digest(private, since), until=pieces.until, since=since)),
             as_of=self.question.as_of,
         )
 
@@ -293,9 +294,3 @@ def _place(ordered: Sequence[tuple[Resource, Row]], marker: str) -> int:
         message = "marker is not among the rows, or not any more. Send the `next` of the page before, or no marker."
         raise InvalidInputError(message, field="marker")
     return place
-
-
-def _still(known: str, digest: str, now: int) -> bool:
-    """Say whether the answer with this tag would be the same now."""
-    before, _, until = known.partition(".")
-    return before == digest and until.isdecimal() and len(until) <= len(str(_FOR_EVER)) and now < int(until)

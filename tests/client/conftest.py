@@ -27,7 +27,7 @@ USERS = {
     "bob": f"{PASSWORDS['bob']}:alt:member,reader",
 }
 V1 = "%Y-%m-%d %H:%M"
-CLI_WITHIN = 60
+CLI_WITHIN = 180
 BLAZAR, OPENSTACK = "blazar", "openstack"
 RENAMED = {"lease set": "lease-update", "host set": "host-update"}
 HARMLESS = re.compile(r"Could not load 'reservation_host_unset'.*|Matches: .*|")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.openstack.cloud import RunningCloud
     from tests.openstack.leasehold import RunningLeasehold
 
-SECONDS = 20
+SECONDS = 60
 """Nova and a busy machine included. Polling is off, so without the notification it would never happen."""
 HEALTH: dict[str, object] = {
     "enable_polling_monitor": False,

@@ -46,7 +46,6 @@ export default {
   method_act_as: "Act as",
   user: "User",
   password: "Password",
-  new_password: "New password",
   domain: "Domain",
   token: "Token",
   credential_id: "Credential id",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 SECONDS = 60
 """Nova and a busy machine included. Polling is off, so without the notification it would never happen."""
+START_WITHIN = 60
 HEALTH: dict[str, object] = {
     "enable_polling_monitor": False,
     "enable_notification_monitor": True,
@@ -57,7 +58,9 @@ def leasehold(cloud: RunningCloud, admin: Person) -> Iterator[RunningLeasehold]:
     with running_leasehold(cloud, "push", more) as found, nothing_left(admin), ExitStack() as undo:
         for name in cloud.computes:
             undo.callback(admin.blazar.host.delete, admin.blazar.host.create(name=name)["id"])
-        undo.enter_context(running("leasehold-bridge", options=found.options))
+        bridge = undo.enter_context(running("leasehold-bridge", options=found.options))
+        # What is sent before the bridge has a queue is lost.
+        wait_for(lambda: "Notifications are read" in bridge.log.read_text(errors="replace"), within=START_WITHIN)
         yield found
 
 

@@ -96,6 +96,7 @@ class Listener:
                 self._stopping.wait(AGAIN_SECONDS)
             else:
                 self._server = server
+                log.info("Notifications are read from the message bus, topics: %s", ", ".join(self._topics))
                 return
 
     def _close(self) -> None:

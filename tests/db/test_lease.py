@@ -16,6 +16,7 @@ from leasehold.db.allocation import unreleased_on
 from leasehold.db.lease import (
     LONGEST_REASON,
     each_lease,
+    each_listed,
     find_claimed,
     find_lease,
     insert_lease,
@@ -264,6 +265,8 @@ def test_a_long_list_is_the_same_whatever_it_holds_at_a_time(
     with db.reading() as connection:
         assert list(each_lease(connection, None)) == everything
         assert list(each_lease(connection, project)) == own
+        apart = [(replace(each, events=()), set(each.event_fields)) for each in everything]
+        assert [(each, {*map(tuple, moments)}) for each, moments in each_listed(connection, None)] == apart
         for place, each in enumerate(own):
             after = (each.created_at or NOW, each.id)
             assert list(each_lease(connection, project, after=after)) == own[place + 1 :]

@@ -11,8 +11,8 @@ M_ARENA_MAX = -8
 KEPT_BYTES = 64 * 1024 * 1024
 LARGEST_KEPT_BLOCK = 4 * 1024 * 1024
 ARENAS = 2
-COLLECTED_AFTER = 10_000
-"""In objects; as many as are in one chunk of a list."""
+COLLECTED_AFTER = 50_000
+"""In objects; more than there are in one chunk of a list."""
 
 
 def keep_freed_memory() -> bool:

@@ -20,9 +20,10 @@ IDS = "ids"
 class AmongIds(FunctionElement[Any]):
     """The condition that a column is one of the texts of the parameter `IDS`, of which there are many.
 
-    PostgreSQL takes them as one text: for each of a thousand parameters, or elements of an array, its driver runs
-    a regular expression. Its type is left open: SQLAlchemy would compare a Boolean with 1 for SQLite and MariaDB,
-    which then do not use the index of the column.
+    PostgreSQL and SQLite take them as one text. For each of a thousand parameters, or elements of an array, the driver
+    of PostgreSQL runs a regular expression, and SQLAlchemy makes a name for each parameter, every time. The type of the
+    condition is left open: SQLAlchemy would compare a Boolean with 1 for SQLite and MariaDB, which then do not use the
+    index of the column.
     """
 
     inherit_cache = True
@@ -65,6 +66,12 @@ def _in_list(element: AmongIds, compiler: SQLCompiler, **options: Any) -> str:
 def _in_array(element: AmongIds, compiler: SQLCompiler, **options: Any) -> str:
     texts = select(func.json_array_elements_text(cast(bindparam(IDS, type_=_AsJsonText), JSON))).scalar_subquery()
     return compiler.process(_column(element) == any_(func.array(texts)), **options)
+
+
+@compiles(AmongIds, "sqlite")
+def _in_json(element: AmongIds, compiler: SQLCompiler, **options: Any) -> str:
+    texts = func.json_each(bindparam(IDS, type_=_AsJsonText)).table_valued("value")
+    return compiler.process(_column(element).in_(select(texts.c.value)), **options)
 
 
 @compiles(JsonText)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from itertools import starmap
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, Unpack
 
 from sqlalchemy import and_, bindparam, exists, insert, or_, select, update
 
@@ -11,11 +12,12 @@ from leasehold.db.allocation import as_allocation, with_neighbours
 from leasehold.db.default_properties import write_default_properties
 from leasehold.db.dialects import IDS, AmongIds, among_few
 from leasehold.db.ending import write_ending
-from leasehold.db.lease_parts import quick_json, read_parts
+from leasehold.db.lease_parts import events_of, json_text, read_parts
 from leasehold.db.no_show import write_no_show
 from leasehold.db.opened import opened
 from leasehold.db.reminder import write_reminders
 from leasehold.db.tables import allocations, events, leases, outbox, reservations, tasks
+from leasehold.db.types import read_json
 from leasehold.db.untold import note
 from leasehold.db.waits import read_waiting, write_waiting
 from leasehold.model.heal_policy import HealPolicy
@@ -36,10 +38,11 @@ if TYPE_CHECKING:
 
     from leasehold.db.together import Writer
     from leasehold.model.allocation import Allocation
+    from leasehold.model.lease import EventFields
     from leasehold.model.lease_filter import LeaseFilter
     from leasehold.model.paging import Sort
 
-CHUNK = 1_000
+CHUNK = 2_000
 """How many leases of a long list are in memory at a time."""
 MANY = 500
 """The parts of more leases than this are fetched by the same condition instead of by a list of ids."""
@@ -49,6 +52,8 @@ LONGEST_REASON = 4_000
 
 Part = TypeVar("Part", Reservation, Event)
 """What a lease consists of."""
+_Found: TypeAlias = "tuple[Row[*tuple[Any, ...]], tuple[Reservation, ...], Sequence[EventFields]]"
+"""The row of a lease, its reservations, and the fields of its events."""
 
 
 # In the order in which `_lease` takes them: a long list has many rows, and names take time.
@@ -56,7 +61,7 @@ _LEASE: tuple[ColumnElement[Any], ...] = (
     *(leases.c.id, leases.c.name, leases.c.user_id, leases.c.project_id, leases.c.start_at, leases.c.end_at),
     *(leases.c.status, leases.c.status_reason, leases.c.degraded, leases.c.generation),
     *(leases.c.created_at, leases.c.updated_at, leases.c.deleted_at, leases.c.heal_policy, leases.c.reminded),
-    *(leases.c.type, quick_json(leases.c.waiting), quick_json(leases.c.reminders), leases.c.at_risk),
+    *(leases.c.type, json_text(leases.c.waiting), json_text(leases.c.reminders), leases.c.at_risk),
     leases.c.offered_until,
 )
 _STATUSES = {each.value: each for each in LeaseStatus}
@@ -231,17 +236,18 @@ def list_leases(
     return list(each_lease(connection, project_id, after=after, limit=limit))
 
 
-def each_lease(
-    connection: Connection,
-    project_id: str | None,
-    *,
-    after: tuple[Any, str] | None = None,
-    limit: int | None = None,
-    resource_type: str | None = None,
-    wanted: LeaseFilter = EVERY_LEASE,
-    sort: Sort = OLDEST_FIRST,
-    offered: bool | None = False,
-) -> Iterator[Lease]:
+class ListPart(TypedDict, total=False):
+    """Which part of a list of leases is wanted: see `each_lease`."""
+
+    after: tuple[Any, str] | None
+    limit: int | None
+    resource_type: str | None
+    wanted: LeaseFilter
+    sort: Sort
+    offered: bool | None
+
+
+def each_lease(connection: Connection, project_id: str | None, **part: Unpack[ListPart]) -> Iterator[Lease]:
     """Yield the leases that are not deleted, of one project or of all, as sorted; holds `CHUNK` of them at most.
 
     With `after`, what `place_of` returns, only those that follow this position, and no more than `limit`; with
@@ -251,6 +257,30 @@ def each_lease(
     out: a list never shows them, and they may be most of the database. Takes three statements for each chunk, and one
     for the ids of all that follow the first chunk. The transaction has to see one snapshot.
     """
+    return starmap(_whole, _each(connection, project_id, **part))
+
+
+def each_listed(
+    connection: Connection, project_id: str | None, **part: Unpack[ListPart]
+) -> Iterator[tuple[Lease, Sequence[EventFields]]]:
+    """Yield what `each_lease` does, but each lease without its events, and beside it their fields, in any order.
+
+    This is for lists that only show events: most objects of a long list are events.
+    """
+    return ((_lease(row, parts, ()), moments) for row, parts, moments in _each(connection, project_id, **part))
+
+
+def _each(
+    connection: Connection,
+    project_id: str | None,
+    *,
+    after: tuple[Any, str] | None = None,
+    limit: int | None = None,
+    resource_type: str | None = None,
+    wanted: LeaseFilter = EVERY_LEASE,
+    sort: Sort = OLDEST_FIRST,
+    offered: bool | None = False,
+) -> Iterator[_Found]:
     query = select(*_LEASE).where(_WAS_LEASE if wanted.deleted else leases.c.deleted_at.is_(None))
     if offered is not None:
         is_offer = leases.c.status == LeaseStatus.OFFERED
@@ -271,7 +301,7 @@ def each_lease(
     whole = limit is None and not more
     # If these are all, the same condition finds the parts of many leases faster than a list of ids does.
     ids = query.with_only_columns(leases.c.id) if whole and len(rows) > MANY else [row.id for row in rows]
-    yield from _assemble(connection, rows, ids) if rows else ()
+    yield from _with_parts(connection, rows, ids) if rows else ()
     if not more:
         return
     last = (getattr(rows[-1], _SORTS[sort.key].name), rows[-1].id)
@@ -283,7 +313,7 @@ def each_lease(
     for begin in range(0, len(left), CHUNK):
         ids = left[begin : begin + CHUNK]
         rows = connection.execute(chunk, {IDS: ids}).all()
-        yield from _assemble(connection, rows, ids)
+        yield from _with_parts(connection, rows, ids)
 
 
 def _wanted(wanted: LeaseFilter) -> Iterator[ColumnElement[bool]]:
@@ -314,11 +344,24 @@ def _assemble(
     held: Iterable[Allocation] = (),
 ) -> list[Lease]:
     """Return the leases of these rows, with their reservations and events, and these allocations in their order."""
+    return list(starmap(_whole, _with_parts(connection, rows, ids, held)))
+
+
+def _with_parts(
+    connection: Connection,
+    rows: Sequence[Row[*tuple[Any, ...]]],
+    ids: Sequence[str] | Select[Any],
+    held: Iterable[Allocation] = (),
+) -> list[_Found]:
     allocations_of: dict[str, list[Allocation]] = {}
     for each in held:
         allocations_of.setdefault(each.reservation_id, []).append(each)
-    reservations_of, events_of = read_parts(connection, ids, allocations_of)
-    return [_lease(row, tuple(reservations_of.get(row[0], ())), tuple(events_of.get(row[0], ()))) for row in rows]
+    reservations_of, moments_of = read_parts(connection, ids, allocations_of)
+    return [(row, tuple(reservations_of.get(row[0], ())), moments_of.get(row[0], ())) for row in rows]
+
+
+def _whole(row: Row[*tuple[Any, ...]], parts: tuple[Reservation, ...], moments: Sequence[EventFields]) -> Lease:
+    return _lease(row, parts, events_of(moments))
 
 
 def _lease(row: Row[*tuple[Any, ...]], parts: tuple[Reservation, ...], moments: tuple[Event, ...]) -> Lease:
@@ -352,8 +395,8 @@ def _lease(row: Row[*tuple[Any, ...]], parts: tuple[Reservation, ...], moments: 
     made.reservations, made.events = parts, moments
     made.heal_policy = None if heal_policy is None else HealPolicy(heal_policy)
     made.type = LeaseType.SCHEDULED if kind is None else LeaseType(kind)
-    made.waiting = None if waiting is None else read_waiting(waiting)
-    made.reminders = None if reminders is None else tuple(reminders)
+    made.waiting = None if waiting is None else read_waiting(read_json(waiting))
+    made.reminders = None if reminders is None else tuple(read_json(reminders))
     made.at_risk = bool(at_risk)
     made.__class__ = Lease
     lease: Lease = made

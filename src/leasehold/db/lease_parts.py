@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -14,46 +15,48 @@ from leasehold.db.ending import read_ending
 from leasehold.db.no_show import read_no_show
 from leasehold.db.opened import opened
 from leasehold.db.tables import events, reservations
-from leasehold.db.types import QuickJson, UtcDateTime
+from leasehold.db.types import UtcDateTime, read_json
 from leasehold.model.ending import DELETED_AT_ONCE
 from leasehold.model.lease import Event
 from leasehold.model.reservation import Reservation
 from leasehold.model.states import EventStatus, ReservationStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Column, ColumnElement, Connection, Row
 
     from leasehold.model.allocation import Allocation
+    from leasehold.model.lease import EventFields
 
 FEW = 100
 """The parts of so many leases are read by one statement; those of more by two, which have fewer columns."""
 
 
-def quick_json(column: Column[Any]) -> ColumnElement[Any]:
-    """Return a column of JSON as what `QuickJson` reads."""
-    return type_coerce(JsonText(column), QuickJson).label(column.name)
+def json_text(column: Column[Any]) -> ColumnElement[str]:
+    """Return a column of JSON as the text that `read_json` reads."""
+    return JsonText(column).label(column.name)
 
 
-# In the order in which `_reservation` and `_event` take them: a long list has many rows, and names take time. An event
-# has no position, and its type is where reservations have theirs.
+# In the order in which `_reservation` takes them: a long list has many rows, and names take time. What both kinds of
+# parts have comes first, for the statement that reads both; an event has no position.
 _RESERVATION: tuple[ColumnElement[Any], ...] = (
     *(reservations.c.id, reservations.c.lease_id, reservations.c.position, reservations.c.resource_type),
     *(reservations.c.status, reservations.c.created_at, reservations.c.updated_at),
-    *(reservations.c.resource_id, quick_json(reservations.c.request), reservations.c.missing_resources),
-    *(reservations.c.resources_changed, quick_json(reservations.c.cloud), reservations.c.missing),
-    *(quick_json(reservations.c.ending), quick_json(reservations.c.no_show)),
-    quick_json(reservations.c.default_properties),
+    *(reservations.c.resource_id, json_text(reservations.c.request), reservations.c.missing_resources),
+    *(reservations.c.resources_changed, json_text(reservations.c.cloud), reservations.c.missing),
+    *(json_text(reservations.c.ending), json_text(reservations.c.no_show)),
+    json_text(reservations.c.default_properties),
 )
-_EVENT: tuple[ColumnElement[Any], ...] = (
+_SHARED: tuple[ColumnElement[Any], ...] = (
     *(events.c.id, events.c.lease_id, null(), events.c.type),
     *(events.c.status, events.c.created_at, events.c.updated_at),
 )
+_EVENT = tuple(events.c[each.name] for each in fields(Event))
 _LEASE_ID, _POSITION = 1, 2
 _NO_TIME: ColumnElement[Any] = type_coerce(null(), UtcDateTime).label("time")
-_ONLY_OF_RESERVATIONS = len(_RESERVATION) - len(_EVENT)
+_ONLY_OF_RESERVATIONS = len(_RESERVATION) - len(_SHARED)
 
 _RESERVATION_STATUSES = {each.value: each for each in ReservationStatus}
 _EVENT_STATUSES: dict[str | None, EventStatus | None] = {None: None, **{each.value: each for each in EventStatus}}
@@ -61,22 +64,23 @@ _OPENED_RESERVATION, _OPENED_EVENT = map(opened, (Reservation, Event))
 _new: Callable[[type[Any]], Any] = object.__new__
 
 _RESERVATIONS = select(*_RESERVATION)
-_EVENTS = select(*_EVENT, events.c.time)
+_EVENTS = select(*_EVENT)
 _RESERVATIONS_BY_ID = _RESERVATIONS.where(AmongIds(reservations.c.lease_id))
 _EVENTS_BY_ID = _EVENTS.where(AmongIds(events.c.lease_id))
 _BOTH_BY_ID = union_all(
     _RESERVATIONS.add_columns(_NO_TIME).where(among_few(reservations.c.lease_id)),
-    select(*_EVENT, *[null()] * _ONLY_OF_RESERVATIONS, events.c.time).where(among_few(events.c.lease_id)),
+    select(*_SHARED, *[null()] * _ONLY_OF_RESERVATIONS, events.c.time).where(among_few(events.c.lease_id)),
 )
 
 
 def read_parts(
     connection: Connection, ids: Sequence[str] | Select[Any], held: Mapping[str, Sequence[Allocation]]
-) -> tuple[Mapping[str, list[Reservation]], Mapping[str, list[Event]]]:
-    """Return the reservations by position and the events by time, of each of these leases.
+) -> tuple[Mapping[str, list[Reservation]], Mapping[str, list[EventFields]]]:
+    """Return the reservations by position, and the fields of the events in any order, of each of these leases.
 
     `held` are the allocations of each reservation. Takes two statements, and for `FEW` leases one.
     """
+    moments: Iterable[Any]
     if isinstance(ids, Select):
         parts = connection.execute(_RESERVATIONS.where(reservations.c.lease_id.in_(ids))).all()
         moments = connection.execute(_EVENTS.where(events.c.lease_id.in_(ids))).all()
@@ -86,8 +90,16 @@ def read_parts(
     else:
         both = connection.execute(_BOTH_BY_ID, {IDS: ids}).all()
         parts = [row for row in both if row[_POSITION] is not None]
-        moments = [row for row in both if row[_POSITION] is None]
-    return _reservations(parts, held), _events(moments)
+        moments = (_event_fields(*row) for row in both if row[_POSITION] is None)
+    found: defaultdict[str, list[EventFields]] = defaultdict(list)
+    for each in moments:
+        found[each[_LEASE_ID]].append(each)
+    return _reservations(parts, held), found
+
+
+def _event_fields(ident: str, lease_id: str, _: None, kind: str, *values: Any) -> EventFields:
+    status, created_at, updated_at, *_others, time = values
+    return ident, lease_id, kind, time, status, created_at, updated_at
 
 
 def _reservations(
@@ -115,10 +127,10 @@ def _reservation(row: Row[*tuple[Any, ...]], held: Mapping[str, Sequence[Allocat
         made.created_at,
         made.updated_at,
         made.resource_id,
-        made.request,
+        request,
         made.missing_resources,
         made.resources_changed,
-        made.cloud,
+        cloud,
         made.missing,
         ending,
         no_show,
@@ -126,35 +138,36 @@ def _reservation(row: Row[*tuple[Any, ...]], held: Mapping[str, Sequence[Allocat
         *_,
     ) = row
     made.status = _RESERVATION_STATUSES[status]
+    made.request, made.cloud = read_json(request), read_json(cloud)
     made.allocations = tuple(held.get(made.id, ()))
-    made.ending = DELETED_AT_ONCE if ending is None else read_ending(ending)
-    made.no_show = None if no_show is None else read_no_show(no_show)
-    made.default_properties = None if default is None else read_default_properties(default)
+    made.ending = DELETED_AT_ONCE if ending is None else read_ending(read_json(ending))
+    made.no_show = None if no_show is None else read_no_show(read_json(no_show))
+    made.default_properties = None if default is None else read_default_properties(read_json(default))
     made.__class__ = Reservation
     reservation: Reservation = made
     return reservation
 
 
-def _events(rows: Sequence[Row[*tuple[Any, ...]]]) -> Mapping[str, list[Event]]:
-    found: defaultdict[str, list[Event]] = defaultdict(list)
-    for row in rows:
-        made = _new(_OPENED_EVENT)
-        made.id, lease_id, _, made.type, status, made.created_at, made.updated_at, *_, made.time = row
-        made.lease_id, made.status = lease_id, _EVENT_STATUSES[status]
-        made.__class__ = Event
-        found[lease_id].append(made)
-    return {lease_id: _in_order(each) for lease_id, each in found.items()}
+def events_of(found: Iterable[EventFields]) -> tuple[Event, ...]:
+    """Return the events of a lease by time, those without one first."""
+    made = [_event(each) for each in found]
+    try:
+        made.sort(key=_TIME)
+    except TypeError:  # One has no time; to ask each of them first would take longer than to sort them.
+        made.sort(key=_moment)
+    return tuple(made)
+
+
+def _event(values: EventFields) -> Event:
+    made = _new(_OPENED_EVENT)
+    made.id, made.lease_id, made.type, made.time, status, made.created_at, made.updated_at = values
+    made.status = _EVENT_STATUSES[status]
+    made.__class__ = Event
+    event: Event = made
+    return event
 
 
 _TIME = attrgetter("time")
-
-
-def _in_order(found: list[Event]) -> list[Event]:
-    """Return the events of a lease by time, those without one first."""
-    try:
-        return sorted(found, key=_TIME)
-    except TypeError:  # One has no time; to ask each of them first would take longer than to sort them.
-        return sorted(found, key=_moment)
 
 
 def _moment(event: Event) -> tuple[bool, datetime | None]:

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from leasehold.db import allocation as allocation_rows
 from leasehold.db import lease as lease_rows
 from leasehold.db import property as property_rows
 from leasehold.db import resource as resource_rows
 from leasehold.model.errors import InvalidInputError, NotFoundError
-from leasehold.model.lease_filter import EVERY_LEASE
 from leasehold.model.paging import OLDEST_FIRST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from sqlalchemy import Connection
+
+    from leasehold.db.lease import ListPart
     from leasehold.db.property import PropertyValues
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Allocation
-    from leasehold.model.lease import Lease
-    from leasehold.model.lease_filter import LeaseFilter
-    from leasehold.model.paging import Sort
+    from leasehold.model.lease import EventFields, Lease
     from leasehold.model.resource import Resource
 
 _NO_MORE: tuple[None, tuple[Allocation, ...]] = (None, ())
@@ -36,14 +36,7 @@ def get_lease(service: Service, lease_id: str) -> Lease:
 
 
 def each_lease(
-    service: Service,
-    project_id: str | None,
-    *,
-    marker: str | None = None,
-    limit: int | None = None,
-    wanted: LeaseFilter = EVERY_LEASE,
-    sort: Sort = OLDEST_FIRST,
-    resource_type: str | None = None,
+    service: Service, project_id: str | None, *, marker: str | None = None, **part: Unpack[ListPart]
 ) -> Iterator[Lease]:
     """Yield up to `limit` leases of a project (None: of all projects), as sorted, from the one after `marker` on.
 
@@ -54,13 +47,26 @@ def each_lease(
     since it was listed. Raises InvalidInputError for a marker that never was in this list.
     """
     with service.db.reading() as connection:
-        after = None if marker is None else lease_rows.place_of(connection, project_id, marker, sort)
-        if marker is not None and after is None:
-            message = "marker has to be the id of a lease of this list: the last one of the previous page."
-            raise InvalidInputError(message, field="marker")
-        yield from lease_rows.each_lease(
-            *(connection, project_id), after=after, limit=limit, resource_type=resource_type, wanted=wanted, sort=sort
-        )
+        yield from lease_rows.each_lease(connection, project_id, **_after(connection, project_id, marker, part))
+
+
+def each_listed(
+    service: Service, project_id: str | None, *, marker: str | None = None, **part: Unpack[ListPart]
+) -> Iterator[tuple[Lease, Sequence[EventFields]]]:
+    """Yield what `each_lease` does, but each lease without its events, and beside it their fields, in any order."""
+    with service.db.reading() as connection:
+        yield from lease_rows.each_listed(connection, project_id, **_after(connection, project_id, marker, part))
+
+
+def _after(connection: Connection, project_id: str | None, marker: str | None, part: ListPart) -> ListPart:
+    """Return the part of the list that follows a marker; raises InvalidInputError for one that is not in the list."""
+    if marker is None:
+        return part
+    place = lease_rows.place_of(connection, project_id, marker, part.get("sort", OLDEST_FIRST))
+    if place is None:
+        message = "marker has to be the id of a lease of this list: the last one of the previous page."
+        raise InvalidInputError(message, field="marker")
+    return {**part, "after": place}
 
 
 def list_leases(

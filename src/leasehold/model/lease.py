@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from leasehold.model.ending import counted_longest, held_longest
 from leasehold.model.lease_type import LeaseType
@@ -13,7 +14,7 @@ from leasehold.model.states import EventStatus, EventType, LeaseStatus
 from leasehold.model.windows import OPEN_END
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from datetime import datetime
 
     from leasehold.model.ending import Ending
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from leasehold.model.reservation import Reservation
     from leasehold.model.waiting import Waiting
     from leasehold.model.windows import Window
+
+
+EventFields: TypeAlias = "tuple[str, str, str, datetime | None, str | None, datetime | None, datetime | None]"
+"""The values of the fields of an `Event`, in their order. A long list shows them and makes no event of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,9 @@ class Event:
     status: EventStatus | None
     created_at: datetime | None = None
     updated_at: datetime | None = None
+
+
+_FIELDS: Callable[[Event], EventFields] = attrgetter(*(each.name for each in fields(Event)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +134,11 @@ class Lease:
     def asked(self) -> list[tuple[Mapping[str, Any], Ending]]:
         """What each of its reservations asks for, and how it ends."""
         return [(part.request, part.ending) for part in self.kept]
+
+    @property
+    def event_fields(self) -> list[EventFields]:
+        """The fields of its events."""
+        return list(map(_FIELDS, self.events))
 
     def event(self, kind: EventType) -> Event | None:
         """Return the lease's event of this kind, if it has one."""

@@ -16,7 +16,7 @@ from leasehold.model.use import Use
 from leasehold.resource_types.driver import Driver
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from pydantic import BaseModel
 
@@ -146,15 +146,24 @@ class ResourceTypes:
 
     def view(self, reservation: Reservation) -> dict[str, Any]:
         """Return the type-specific fields of the v1 answer; none if the plugin cannot be used or raises."""
-        found = self.find(reservation.resource_type)
+        return self.view_of(reservation.resource_type)(reservation)
+
+    def view_of(self, resource_type: str) -> Callable[[Reservation], dict[str, Any]]:
+        """Return what `view` does for reservations of this type."""
+        found = self.find(resource_type)
         if found is None:
-            return {}
-        try:
-            return found.kind.view(reservation)
-        except Exception:
-            # One broken type must not break the list of all leases.
-            log.exception("A bug in %s: reservation %s could not be shown", reservation.resource_type, reservation.id)
-            return {}
+            return lambda _: {}
+        own_fields = found.kind.view
+
+        def show(reservation: Reservation) -> dict[str, Any]:
+            try:
+                return own_fields(reservation)
+            except Exception:
+                # One broken type must not break the list of all leases.
+                log.exception("A bug in %s: reservation %s could not be shown", resource_type, reservation.id)
+                return {}
+
+        return show
 
     def outlives(self, reservation: Reservation) -> bool:
         """Say whether servers of a reservation may outlive its lease; not if the plugin cannot be used."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from http import HTTPStatus
+from itertools import starmap
 from typing import TYPE_CHECKING
 
 from leasehold.api import dates
@@ -79,8 +80,8 @@ def list_leases(call: Call) -> Reply:
     sorted, as by `sort=end_date:desc`. With `deleted` those that were deleted and are not purged.
     """
     project = None if call.is_admin else call.caller.project_id
-    leases = queries.each_lease(call.service, project, **asked_part(call))
-    return Reply(Listing("leases", map(lease_view(call.service.types, call.version, call.sight), leases)))
+    leases = queries.each_listed(call.service, project, **asked_part(call))
+    return Reply(Listing("leases", starmap(lease_view(call.service.types, call.version, call.sight), leases)))
 
 
 def show(call: Call, lease: Lease) -> Reply:

@@ -35,8 +35,8 @@ def show(call: Call, lease: Lease) -> Reply:
     """
     _check_deleted(call, lease)
     found = lease_history(call.service, lease.id)
-    show_it = lease_view(call.service.types, call.version, call.sight)
-    changes = show_changes(found.changes, show_it, names_operators=call.is_admin)
+    view = lease_view(call.service.types, call.version, call.sight)
+    changes = show_changes(found.changes, lambda then: view(then, then.event_fields), names_operators=call.is_admin)
     return Reply(
         {
             "lease_id": lease.id,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from operator import attrgetter
+from itertools import starmap
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, cast
 
 from leasehold.api.before_end import show_before_end
@@ -24,7 +25,7 @@ from leasehold.api.versions import (
 )
 from leasehold.model.heal_policy import DEFAULT
 from leasehold.model.no_show import NEVER
-from leasehold.model.states import EventStatus, LeaseStatus, ReservationStatus
+from leasehold.model.states import LeaseStatus, ReservationStatus
 from leasehold.model.tries import ended_waiting
 from leasehold.resource_types.image_results import shown_results
 from leasehold.resource_types.layout import KEYS, LaidOut
@@ -33,17 +34,18 @@ from leasehold.resource_types.shelving import shown_shelved
 from leasehold.resource_types.suspending import shown_suspended
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from leasehold.api.models.lease import EventAnswer, LeaseAnswer, ReservationAnswer
     from leasehold.model.caller import Sight
-    from leasehold.model.lease import Event, Lease
+    from leasehold.model.lease import EventFields, Lease
     from leasehold.model.reservation import Reservation
     from leasehold.resource_types.registry import ResourceTypes
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
-_WORDS = {each: each.value for each in (*LeaseStatus, *ReservationStatus, *EventStatus)}
+_WORDS = {each: each.value for each in (*LeaseStatus, *ReservationStatus)}
 """Each status as a plain text: `value` of an enumeration is a function of Python."""
+_WORDS_OF_V1 = {each: each.of_v1.value for each in LeaseStatus}
 
 
 REASONS = {
@@ -59,17 +61,19 @@ REASONS = {
 
 def show_lease(lease: Lease, types: ResourceTypes, version: Version, sight: Sight) -> LeaseAnswer:
     """Return the lease with its reservations and events, as `lease_view` does."""
-    return lease_view(types, version, sight)(lease)
+    return lease_view(types, version, sight)(lease, lease.event_fields)
 
 
-def lease_view(types: ResourceTypes, version: Version, sight: Sight) -> Callable[[Lease], LeaseAnswer]:
-    """Return what shows leases with their reservations and events.
+def lease_view(
+    types: ResourceTypes, version: Version, sight: Sight
+) -> Callable[[Lease, Iterable[EventFields]], LeaseAnswer]:
+    """Return what shows leases with their reservations, and the events that have these fields.
 
     What depends on the version and on the resource types alone is decided once, and not for each lease of a list. From
     microversion 1.1 on they have a `status_reason` (at 1.0 those that wait or were not granted in time), from 1.2 on a
     `heal_policy`, their reminders and their type. The reason names no host to callers who may not list hosts.
     """
-    knows_types = version >= LEASE_TYPES
+    words: Mapping[LeaseStatus, str] = _WORDS if version >= LEASE_TYPES else _WORDS_OF_V1
     additions = [add for since, add in _ADDITIONS if version >= since]
     if version < STATUS_REASON:
         additions.append(_add_reason_of_waiting)
@@ -81,7 +85,7 @@ def lease_view(types: ResourceTypes, version: Version, sight: Sight) -> Callable
             view = views[part.resource_type] = reservation_view(part.resource_type, types, version)
         return view(part)
 
-    def show(lease: Lease) -> LeaseAnswer:
+    def show(lease: Lease, moments: Iterable[EventFields]) -> LeaseAnswer:
         answer: LeaseAnswer = {
             "id": lease.id,
             "name": lease.name,
@@ -90,12 +94,12 @@ def lease_view(types: ResourceTypes, version: Version, sight: Sight) -> Callable
             "trust_id": None,
             "start_date": to_wire(lease.window.start),
             "end_date": to_wire(lease.window.end),
-            "status": _WORDS[lease.status if knows_types else lease.status.of_v1],
+            "status": words[lease.status],
             "degraded": lease.degraded,
             "created_at": to_record(lease.created_at),
             "updated_at": to_record(lease.updated_at),
             "reservations": list(map(show_part, lease.reservations)),
-            "events": list(map(show_event, _in_order(lease.events))),
+            "events": list(starmap(show_event, _in_order(moments))),
         }
         for add in additions:
             add(answer, lease, sight)
@@ -169,19 +173,20 @@ _ADDITIONS: Sequence[tuple[Version, Callable[[LeaseAnswer, Lease, Sight], None]]
 """What leases have more from a version on, in the order in which it is shown."""
 
 
-_TIME_AND_TYPE = attrgetter("time", "type")
+_TIME_AND_TYPE = itemgetter(3, 2)
 
 
-def _in_order(events: Iterable[Event]) -> list[Event]:
+def _in_order(moments: Iterable[EventFields]) -> list[EventFields]:
     """Return events by their time, those without one last."""
     try:
-        return sorted(events, key=_TIME_AND_TYPE)
+        return sorted(moments, key=_TIME_AND_TYPE)
     except TypeError:  # One has no time; to ask each of them first would take longer than to sort them.
-        return sorted(events, key=_moment)
+        return sorted(moments, key=_moment)
 
 
-def _moment(event: Event) -> tuple[datetime, str]:
-    return (event.time or _NEVER, event.type)
+def _moment(moment: EventFields) -> tuple[datetime, str]:
+    time, kind = _TIME_AND_TYPE(moment)
+    return (time or _NEVER, kind)
 
 
 def show_reservation(reservation: Reservation, types: ResourceTypes, version: Version) -> ReservationAnswer:
@@ -197,7 +202,7 @@ def reservation_view(
     From 1.2 on also how they end, and what became of their servers and their images; from 1.3 on their default
     properties.
     """
-    found = types.find(resource_type)
+    found, own_fields = types.find(resource_type), types.view_of(resource_type)
     outlives = version >= ENDINGS and found is not None and found.driver.outlives
     gives_up = version >= ENDINGS and found is not None and found.driver.gives_up
     laid_out = found is not None and issubclass(found.kind.schema, LaidOut)
@@ -208,7 +213,7 @@ def reservation_view(
         if gives_up:
             no_show = NEVER if reservation.no_show is None else reservation.no_show.after
             ends["no_show_seconds"] = int(no_show.total_seconds())
-        own = types.view(reservation)
+        own = own_fields(reservation)
         answer = {
             **ends,
             **(_with_layout(own, version) if laid_out else own),
@@ -258,14 +263,22 @@ def show_ending(reservation: Reservation) -> dict[str, Any]:
     }
 
 
-def show_event(event: Event) -> EventAnswer:
+def show_event(
+    ident: str,
+    lease_id: str,
+    event_type: str,
+    time: datetime | None,
+    status: str | None,
+    created_at: datetime | None,
+    updated_at: datetime | None,
+) -> EventAnswer:
     """Return an event of a lease; an event that a client added has neither time nor status."""
     return {
-        "id": event.id,
-        "lease_id": event.lease_id,
-        "event_type": event.type,
-        "time": to_wire_or_none(event.time),
-        "status": None if event.status is None else _WORDS[event.status],
-        "created_at": to_record(event.created_at),
-        "updated_at": to_record(event.updated_at),
+        "id": ident,
+        "lease_id": lease_id,
+        "event_type": event_type,
+        "time": None if time is None else to_wire(time),
+        "status": None if status is None else str(status),
+        "created_at": to_record(created_at),
+        "updated_at": to_record(updated_at),
     }

@@ -8,6 +8,7 @@ import pytest
 from selenium.webdriver.common.keys import Keys
 
 from tests.console.asking import active, lease
+from tests.console.estate import HOUR, INSTANCE, lease_of
 from tests.console.picture import cell, colour_at, rows_of, take_the_keyboard, wait_until_drawn
 from tests.console.test_operations import hosts_of, sandbox
 from tests.processes import Program, running
@@ -150,3 +151,20 @@ def test_colours_of_fares_in_every_form(browser: Browser, service: Program, widt
     assert browser.serious() == []
     assert browser.overflow() == 0
     browser.picture(f"timeline-fare-{width}-{'dark' if dark else 'light'}")
+
+
+def test_instances_on_a_shared_host_say_how_they_fare_in_its_lanes(browser: Browser, service: Program) -> None:
+    browser.sign_in(service, user="demo-user", roles=("admin",))
+    browser.open(service, "timeline?by=-&span=3d&colour=fare")
+    wait_until_drawn(browser)
+    closed = "mine on a shared host"
+    assert closed not in browser.find(".tl-legend").text
+    wanted = INSTANCE | {"amount": 1, "vcpus": 2, "memory_mb": 1024, "disk_gb": 5}
+    lease_of(service, "small", start=3 * HOUR, hours=40, wanted=wanted)
+    browser.until(lambda: closed in browser.find(".tl-legend").text)
+    row = next(row for row in rows_of(browser) if "'small'" in str(row["bars"]))
+    before = colour_at(browser, tuple(browser.script(BAR, "small")))
+    place = browser.script("return document.querySelector('leasehold-timeline').box(arguments[0]).top", row["row"])
+    canvas = browser.find("leasehold-timeline canvas")
+    browser.drag(canvas, (40, int(place) + 8), (40, int(place) + 8))
+    browser.until(lambda: colour_at(browser, tuple(browser.script(BAR, "small"))) != before)

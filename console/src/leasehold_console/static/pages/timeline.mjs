@@ -18,6 +18,7 @@ import { forms } from "../timeline/forms.mjs";
 import { groupsOf, layoutOf } from "../timeline/layout.mjs";
 import { readWish, wordsOfView } from "../timeline/query.mjs";
 import { HEATED } from "../timeline/sizes.mjs";
+import { isShared } from "../timeline/steps.mjs";
 import { tableTwin } from "../timeline/table.mjs";
 import { facetsOf, legend, toolbar } from "../timeline/toolbar.mjs";
 import { leads } from "./index.mjs";
@@ -47,6 +48,7 @@ export function open() {
   const form = forms(() => data.reload(true));
   const closing = maintenance(() => data.reload(true));
   const model = computed(() => data.state.value.model);
+  const shared = computed(() => model.value !== null && model.value.ids.some((_, row) => isShared(/** @type {import("../timeline/model.mjs").Model} */ (model.value).steps, row)));
   const nowSeconds = computed(() => asOf.value ?? Math.floor(clock.value / 1000 + data.state.value.skew));
   const facets = computed(() => (model.value ? facetsOf(model.value) : []));
   const by = computed(() => {
@@ -174,7 +176,7 @@ export function open() {
           toggled: toggle,
         }}
       ></leasehold-timeline>
-      ${legend(wish.value.colour)}`;
+      ${legend(wish.value.colour, shared.value)}`;
   }
 
   function content() {

@@ -157,10 +157,11 @@ function filter(wish, facets) {
   </details>`;
 }
 
-/** What the colours mean. @param {"whose" | "fare"} colour what those of bars say */
-export function legend(colour) {
+/** What the colours mean. @param {"whose" | "fare"} colour what those of bars say @param {boolean} shared whether several share a host */
+export function legend(colour, shared) {
   const looks = colour === "fare" ? LEGEND_OF_FARES : LEGEND;
   return html`<ul class="tl-legend" aria-label=${t("legend")}>
     ${looks.map((look) => html`<li><span class="tl-key tl-key-${look}" aria-hidden="true"></span>${t(`legend_${look}`)}</li>`)}
+    ${colour === "fare" && shared ? html`<li><span class="tl-key tl-key-mine" aria-hidden="true"></span>${t("legend_closed_lanes")}</li>` : nothing}
   </ul>`;
 }

@@ -61,6 +61,7 @@ export default /** @type {const} */ ({
   legend_risk: "at risk: what it has may be missing at its start",
   legend_degraded: "degraded: something of it is missing",
   legend_error: "in error",
+  legend_closed_lanes: "mine on a shared host: open it to see how each fares",
   fare_pending: "not begun",
   fare_starting: "starting",
   fare_active: "active",

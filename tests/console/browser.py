@@ -259,8 +259,10 @@ class Browser:
 
     def logged(self) -> list[str]:
         """Return what the browser has logged, and what the policy of content has refused, since the last call."""
-        # What is only information is the browser's own, as that a header had its storage cleared.
-        entries = [f"{each['level']} {each['message']}" for each in self._log() if each["level"] != "INFO"]
+        # What is only information is the browser's own, as that a header had its storage cleared; so is what it shows
+        # to nobody who does not ask for it, such as advice on forms with passwords.
+        quiet = ("INFO", "DEBUG")
+        entries = [f"{each['level']} {each['message']}" for each in self._log() if each["level"] not in quiet]
         wanted = tuple(f"status of {status} " for status in self.allowed)
         violations: list[str] = self.script("return (window.__violations ?? []).splice(0)")
         return [*(entry for entry in entries if not any(each in entry for each in wanted)), *violations]
@@ -297,7 +299,7 @@ def watched(browser: Browser) -> Iterator[Browser]:
     yield browser
     logged = browser.logged()
     browser.driver.get("about:blank")
-    assert logged == []
+    assert logged == [], logged
 
 
 @contextmanager

@@ -5,8 +5,6 @@ What the pages look like, and all that one can do on them, is tested on the sand
 
 from __future__ import annotations
 
-import time
-from base64 import b32encode
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -15,8 +13,6 @@ from uuid import uuid4
 
 import pytest
 import requests
-from cryptography.hazmat.primitives.hashes import SHA1
-from cryptography.hazmat.primitives.twofactor.totp import TOTP
 from selenium.webdriver.support.select import Select
 
 from tests.console.answers import noting
@@ -24,6 +20,17 @@ from tests.console.browser import Browser, running_browser, watched
 from tests.console.picture import names_of, place_of, rows_of, wait_until_drawn
 from tests.openstack.leasehold import running_leasehold
 from tests.openstack.person import HOST, LEASE_WITHIN, Person, minute, nothing_left
+from tests.openstack.signing_in import (
+    NAME,
+    Device,
+    account,
+    expire_password,
+    open_form,
+    send_form,
+    sign_in,
+    sign_out,
+    wait_until_signed_in,
+)
 from tests.processes import wait_for
 
 if TYPE_CHECKING:
@@ -91,38 +98,14 @@ def alt(cloud: RunningCloud) -> Person:
     return Person(cloud, "alt")
 
 
-def open_form(browser: Browser, site: RunningLeasehold, page: str = "start", method: str = "password") -> None:
-    """Open a page without a session, and choose a way to sign in over it."""
-    browser.open(site, page)
-    browser.role("dialog", "Sign in to Leasehold")
-    Select(browser.find("#field-method")).select_by_value(method)
-
-
-def send_form(browser: Browser, **fields: str) -> None:
-    for name, value in fields.items():
-        browser.type(name, value)
-    browser.find("dialog button[type=submit]").click()
-
-
-def wait_until_signed_in(browser: Browser, user: str) -> None:
-    browser.until(lambda: browser.find(".who").text == user)
-    browser.until(lambda: not browser.roles("dialog"))
-
-
-def sign_in(browser: Browser, site: RunningLeasehold, person: Person, page: str = "start") -> None:
-    open_form(browser, site, page)
-    send_form(browser, user=person.name, password=person.cloud.password)
-    wait_until_signed_in(browser, person.name)
-
-
 def says(browser: Browser, words: str) -> bool:
     return words in browser.text()
 
 
 def host_of(browser: Browser) -> str:
     """Return the name of the one host that the page of a lease shows to an operator."""
-    [name] = browser.until(lambda: [each.text for each in browser.roles("rowheader") if each.text])
-    return name
+    table = browser.role("table", "What it has")
+    return browser.role("rowheader", within=table).text
 
 
 @pytest.fixture
@@ -153,9 +136,7 @@ def test_a_member_signs_in_goes_to_another_project_and_signs_out(
     # A reader of the other project makes no leases there.
     assert not browser.roles("link", "New lease")
     cookies = browser.driver.execute_cdp_cmd("Network.getCookies", {"urls": [site.root]})["cookies"]
-    browser.role("button", "Sign out").click()
-    browser.role("dialog", "Sign in to Leasehold")
-    browser.until(lambda: browser.driver.get_cookies() == [])
+    sign_out(browser)
     shell = {"X-Leasehold-Console": "1", "Cookie": "; ".join(f"{each['name']}={each['value']}" for each in cookies)}
     assert requests.get(f"{site.root}/console/v1/leases", headers=shell, timeout=60).status_code == 401
 
@@ -167,7 +148,7 @@ def test_a_token_and_an_application_credential_open_their_project(
     send_form(browser, token=str(demo.sdk.auth_token))
     wait_until_signed_in(browser, "demo")
     browser.until(partial(says, browser, "There are no leases here."))
-    browser.role("button", "Sign out").click()
+    sign_out(browser)
     # Only what the console had from Keystone is revoked.
     assert demo.sdk.session.get(f"{demo.cloud.auth_url}/auth/projects").ok
     secret, user = str(uuid4()), demo.sdk.current_user_id
@@ -177,44 +158,46 @@ def test_a_token_and_an_application_credential_open_their_project(
         send_form(browser, credential_id=made.id, credential_secret=secret)
         wait_until_signed_in(browser, "demo")
         assert browser.find(".where").text == "demo"
-        browser.role("button", "Sign out").click()
-        browser.role("dialog", "Sign in to Leasehold")
+        sign_out(browser)
     finally:
         demo.sdk.identity.delete_application_credential(user, made.id)
 
 
-@pytest.fixture
-def device(admin: Person) -> Iterator[TOTP]:
-    """Create the user `careful`, whom Keystone asks for a password and a code; yields what makes the codes."""
-    identity, key = admin.sdk.identity, uuid4().bytes
-    options = {"multi_factor_auth_enabled": True, "multi_factor_auth_rules": [["password", "totp"]]}
-    body = {"name": "careful", "password": admin.cloud.password, "domain_id": "default", "options": options}
-    user = identity.post("/users", json={"user": body}).json()["user"]["id"]
-    try:
-        identity.assign_project_role_to_user(identity.find_project("demo"), user, identity.find_role("member"))
-        blob = b32encode(key).decode()
-        identity.create_credential(type="totp", user=user, blob=blob, user_id=user, project=None)
-        yield TOTP(key, 6, SHA1(), 30)  # noqa: S303 - the codes of RFC 6238.
-    finally:
-        identity.delete_user(user)
-
-
-def test_a_second_factor_is_asked_for(browser: Browser, site: RunningLeasehold, admin: Person, device: TOTP) -> None:
+def test_a_second_factor_is_asked_for(browser: Browser, site: RunningLeasehold, admin: Person) -> None:
     browser.allowed.add(401)
-    open_form(browser, site, "leases")
-    send_form(browser, user="careful", password=admin.cloud.password)
-    browser.role("textbox", "Code from your second factor")
-    right = device.generate(time.time()).decode()
-    send_form(browser, passcode=f"{(int(right) + 1) % 1_000_000:06}")
-    browser.until(partial(says, browser, "Keystone does not take this code."))
-    # What was typed is still there.
-    browser.role("button", "Begin again").click()
-    browser.role("textbox", "User")
-    send_form(browser)
-    browser.role("textbox", "Code from your second factor")
-    send_form(browser, passcode=device.generate(time.time()).decode())
-    wait_until_signed_in(browser, "careful")
-    browser.until(partial(says, browser, "There are no leases here."))
+    device = Device()
+    with account(admin, multi_factor_auth_enabled=True, multi_factor_auth_rules=[["password", "totp"]]) as careful:
+        device.register(admin, careful)
+        open_form(browser, site, "leases")
+        send_form(browser, user=NAME, password=admin.cloud.password)
+        browser.role("textbox", "Code from your second factor")
+        send_form(browser, passcode=f"{(int(device.code()) + 1) % 1_000_000:06}")
+        browser.until(partial(says, browser, "Keystone does not take this code."))
+        # What was typed is still there.
+        browser.role("button", "Begin again").click()
+        browser.role("textbox", "User")
+        send_form(browser)
+        browser.role("textbox", "Code from your second factor")
+        send_form(browser, passcode=device.code())
+        wait_until_signed_in(browser, NAME)
+        browser.until(partial(says, browser, "There are no leases here."))
+        sign_out(browser)
+
+
+def test_an_expired_password_is_replaced_in_the_form(browser: Browser, site: RunningLeasehold, admin: Person) -> None:
+    browser.allowed.add(401)
+    with account(admin) as careful:
+        expire_password(admin.cloud, careful)
+        open_form(browser, site, "leases")
+        send_form(browser, user=NAME, password=admin.cloud.password)
+        browser.until(partial(says, browser, "Your password has expired."))
+        send_form(browser, new_password=f"{admin.cloud.password}-2")
+        wait_until_signed_in(browser, NAME)
+        sign_out(browser)
+        assert browser.driver.find_elements("id", "field-new_password") == []
+        send_form(browser, user=NAME, password=f"{admin.cloud.password}-2")
+        wait_until_signed_in(browser, NAME)
+        sign_out(browser)
 
 
 def test_a_member_drags_takes_an_offer_extends_and_deletes(
@@ -247,6 +230,32 @@ def test_a_member_drags_takes_an_offer_extends_and_deletes(
     wait_for(lambda: demo.blazar.lease.list() == [], within=LEASE_WITHIN)
 
 
+def test_a_member_swaps_the_host_of_a_server(
+    browser: Browser, site: RunningLeasehold, admin: Person, demo: Person
+) -> None:
+    """Members see no names of hosts: they say which one they mean by a server on it."""
+    browser.allowed.add(409)  # How late a lease can end is asked by trying.
+    lease = demo.lease(HOST)
+    server = demo.boot(
+        str(demo.sdk.compute.find_flavor("m1.nano", ignore_missing=False).id), lease["reservations"][0]["id"]
+    )
+    assert demo.outcome(server) == "ACTIVE"
+    had = admin.sdk.compute.get_server(server).compute_host
+    sign_in(browser, site, demo, f"leases/{lease['id']}")
+    browser.role("button", "Swap 1 host").click()
+    browser.type("servers", server)
+    browser.role("button", "Swap", browser.role("dialog")).click()
+    browser.until(partial(says, browser, "The lease has another host."))
+    wait_for(lambda: len(members(admin, lease) - {had}) == 1, within=LEASE_WITHIN)
+    assert admin.sdk.compute.get_server(server).compute_host == had
+    assert not set(admin.cloud.computes) & set(browser.text().split())
+
+
+def members(admin: Person, lease: dict[str, Any]) -> set[str]:
+    """Return the hosts that a lease has in Nova."""
+    return set(admin.sdk.compute.find_aggregate(lease["reservations"][0]["id"], ignore_missing=False).hosts)
+
+
 def test_an_operator_sees_the_leases_of_all_and_swaps_a_host(
     browser: Browser, site: RunningLeasehold, admin: Person, demo: Person
 ) -> None:
@@ -261,13 +270,8 @@ def test_an_operator_sees_the_leases_of_all_and_swaps_a_host(
     browser.role("button", f"Swap {had}").click()
     browser.role("button", "Swap", browser.role("dialog")).click()
     browser.until(partial(says, browser, "The lease has another host."))
-    reservation = lease["reservations"][0]["id"]
-
-    def members() -> list[str]:
-        return list(admin.sdk.compute.find_aggregate(reservation, ignore_missing=False).hosts)
-
-    wait_for(lambda: len(members()) == 1 and had not in members(), within=LEASE_WITHIN)
-    browser.until(lambda: browser.roles("rowheader", members()[0]))
+    wait_for(lambda: len(members(admin, lease) - {had}) == 1, within=LEASE_WITHIN)
+    browser.until(lambda: {host_of(browser)} == members(admin, lease))
 
 
 def test_a_failed_host_turns_on_the_open_pages_of_its_operator_and_its_owner(

@@ -120,6 +120,7 @@ def test_failed_sign_ins_are_limited(browser: Browser) -> None:
     assert browser.web.simulate_get("/v1/leases", headers={"X-Auth-Token": "x"}).status_code == 429
 
 
+@pytest.mark.slow
 def test_an_expired_password_has_a_sentence_of_its_own_and_is_replaced(browser: Browser, keystone: People) -> None:
     keystone.people["alice"] = replace(keystone.people["alice"], expired=True)
     answer = browser.ask("POST", "session", ALICE)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -57,6 +58,8 @@ MOST_TRIED: Final = 5
 EXPIRED: Final = re.compile(r"password is expired\b.*?user: ([\w-]{1,255})", re.IGNORECASE | re.ASCII | re.DOTALL)
 """Keystone's message about a password that has to be changed, with the user's id: no other mark tells it from a wrong
 one."""
+SAME_SECOND: Final = 1.0
+"""Keystone counts in whole seconds, and refuses every token of the second in which a password was changed."""
 LONGEST_REASON: Final = 300
 """In characters, of what Keystone says about a new password."""
 TOKEN: Final = re.compile(r"[!-~]{1,4096}", re.ASCII)
@@ -211,7 +214,10 @@ class WithKeystone:
         return self._by_factor([method], way.project)
 
     def _change_password(self, user_id: str, old: str, new: str) -> None:
-        """Replace an expired password, for which Keystone wants no token; raises InvalidInputError with its reason."""
+        """Replace an expired password, for which Keystone wants no token; raises InvalidInputError with its reason.
+
+        Returns when Keystone accepts the tokens that it issues.
+        """
         place = f"{self._url}/users/{quote(user_id, safe='')}/password"
         body = {"user": {"original_password": old, "password": new}}
         with _translated(WRONG):
@@ -220,6 +226,7 @@ class WithKeystone:
             except errors.BadRequest as error:
                 why = "".join(each for each in str(error.message) if each.isprintable())[:LONGEST_REASON]
                 raise InvalidInputError(f"Keystone refuses the new password: {why}", field="new_password") from None
+        time.sleep(SAME_SECOND)
 
     def _by_factor(self, methods: list[AuthMethod], project: str | None, wrong: str = WRONG) -> Admitted | SecondFactor:
         try:

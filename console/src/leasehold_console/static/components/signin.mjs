@@ -2,7 +2,7 @@
 
 import { signal } from "../vendor/signals-core/signals-core.mjs";
 import { ApiError, sessionEnded } from "../api/http.mjs";
-import { html, nothing } from "../core/html.mjs";
+import { html, nothing, repeat } from "../core/html.mjs";
 import { again, enter, session, signIn } from "../core/session.mjs";
 import { texts } from "../core/texts.mjs";
 import shell from "../texts/en/shell.mjs";
@@ -18,8 +18,8 @@ const t = texts(shell);
  */
 const METHODS = {
   password: {
-    fields: ["user", "password", "domain", "project_optional"],
-    body: ({ user, password, domain, project_optional: project }) => ({ password: kept({ user, password, domain, project }) }),
+    fields: ["user", "password", "new_password", "domain", "project_optional"],
+    body: ({ project_optional: project, ...way }) => ({ password: kept({ ...way, project }) }),
   },
   application_credential: {
     fields: ["credential_id", "credential_secret"],
@@ -36,8 +36,9 @@ const METHODS = {
     }),
   },
 };
-const SECRET = new Set(["password", "credential_secret", "token"]);
-const COMPLETE = /** @type {const} */ ({ user: "username", password: "current-password", passcode: "one-time-code" });
+const SECRET = new Set(["password", "new_password", "credential_secret", "token"]);
+const COMPLETE = /** @type {const} */ ({ user: "username", password: "current-password", new_password: "new-password", passcode: "one-time-code" });
+const EXPIRED = "leasehold.session.password_expired";
 
 /** Without the keys that are empty. @param {Record<string, string | undefined>} given */
 function kept(given) {
@@ -51,6 +52,8 @@ const given = signal(/** @type {Record<string, string>} */ ({}));
 const second = signal(/** @type {import("../core/session.mjs").SecondFactor | null} */ (null));
 /** @type {import("../vendor/signals-core/signals-core.mjs").Signal<ApiError | null>} */
 const error = signal(/** @type {ApiError | null} */ (null));
+/** Whether the password has to be changed. */
+const expired = signal(false);
 const busy = signal(false);
 
 /** @param {string} name @param {import("../core/session.mjs").SignIn} offer */
@@ -77,12 +80,21 @@ async function submit(chosen, offer) {
   try {
     second.value = await enter(body);
     if (!second.peek()) given.value = {};
+    else if (expired.peek()) given.value = { ...given.peek(), password: given.peek().new_password ?? "", new_password: "" };
+    expired.value = false;
   } catch (problem) {
     if (!(problem instanceof ApiError)) throw problem;
     error.value = problem;
+    if (problem.code === EXPIRED) expired.value = true;
   } finally {
     busy.value = false;
   }
+}
+
+/** @param {string} name @param {import("../core/session.mjs").SignIn} offer */
+function isAsked(name, offer) {
+  if (name === "new_password") return expired.value;
+  return name !== "domain" || offer.domain !== null;
 }
 
 /** Gives the second factor up, whose time may be over, and asks for the first one again. */
@@ -99,7 +111,8 @@ export function signInDialog() {
   if (!offer) return nothing;
   const chosen = method.value || offer.methods[0] || "";
   const way = METHODS[chosen];
-  const fields = second.value ? ["passcode"] : (way?.fields ?? []).filter((name) => name !== "domain" || offer.domain !== null);
+  const fields = second.value ? ["passcode"] : (way?.fields ?? []).filter((name) => isAsked(name, offer));
+  const wrong = error.value;
   const why = sessionEnded.value;
   return dialog({
     name: "sign-in",
@@ -117,7 +130,7 @@ export function signInDialog() {
         change: (value) => (method.value = value),
         options: offer.methods.map((each) => [each, t(/** @type {"method_password"} */ (`method_${each}`))]),
       }) : nothing}
-      ${fields.map((name, index) => textField({
+      ${repeat(fields, (name) => name, (name, index) => textField({
         name,
         label: t(/** @type {"user"} */ (name)),
         type: SECRET.has(name) ? "password" : "text",
@@ -125,8 +138,9 @@ export function signInDialog() {
         autofocus: index === 0,
         value: given.value[name] ?? first(name, offer),
         input: (value) => (given.value = { ...given.peek(), [name]: value }),
+        ...(wrong?.field === name ? { error: wrong.message } : {}),
       }))}
-      ${error.value ? notice("bad", error.value.message) : nothing}
+      ${wrong && !fields.includes(wrong.field ?? "") ? notice("bad", wrong.message) : nothing}
       ${offer.websso.map((each) => html`<p><a href=${each.href}>${t("or_with", { name: each.name })}</a></p>`)}
     `,
     actions: html`<button type="submit" class="primary" ?disabled=${busy.value}>${second.value ? t("continue") : t("sign_in")}</button>

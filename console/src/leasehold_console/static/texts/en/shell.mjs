@@ -46,6 +46,7 @@ export default {
   method_act_as: "Act as",
   user: "User",
   password: "Password",
+  new_password: "New password",
   domain: "Domain",
   token: "Token",
   credential_id: "Credential id",

@@ -26,6 +26,8 @@ CHUNK: Final = 10_000
 CELL: Final = timedelta(days=1)
 BUSY: Final = timedelta(hours=20)
 """A filled host is leased for the first hours of each day and free for the rest."""
+AT_REST: Final = timedelta(days=7)
+"""So long ago filled leases were made."""
 REQUEST: Final = {
     "min": 1,
     "max": 1,
@@ -203,8 +205,9 @@ def _lease(ident: str, placed: Placed, now: datetime) -> dict[str, Any]:
         "status": "PENDING",
         "degraded": False,
         "generation": 0,
-        "created_at": now,
-        "updated_at": now,
+        "created_at": now - AT_REST,
+        # Nothing has changed lately in an estate that is at rest.
+        "updated_at": now - AT_REST,
     }
 
 

@@ -1134,6 +1134,7 @@ export interface Operations {
       lease_id?: string;
       all_projects?: boolean;
       type?: string;
+      from?: string;
     };
     body: undefined;
     answer: LogEventList;

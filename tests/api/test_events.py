@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import pytest
 from sqlalchemy import delete, update
@@ -20,6 +22,7 @@ from leasehold.db.event_log import mark_purged
 from leasehold.db.tables import event_log, outbox
 from leasehold.leasing import event_log as log
 from leasehold.leasing.event_log import sequence_events
+from tests.api.conftest import NOW
 from tests.processes import wait_for
 from tests.web import LocalClient
 
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
     from falcon import testing
 
     from leasehold.leasing.service import Service
-    from tests.api.conftest import Client
+    from tests.api.conftest import Client, Clock
 
 EVENTS = "/v1/events"
 LEASE = {"name": "n", "start_date": "2031-05-02 10:00", "end_date": "2031-05-02 11:00", "reservations": []}
@@ -135,6 +138,25 @@ def test_administrators_read_what_happens_to_resources(client: Client, admin: Cl
 )
 def test_a_bad_query_is_named(client: Client, query: str, field: str) -> None:
     assert read(client, query, 400)["field"] == field
+
+
+def test_events_are_read_from_a_moment_on_from_1_3_on(client: Client, service: Service, clock: Clock) -> None:
+    new = client.but(version="1.3")
+    made = []
+    for _ in range(3):
+        made.append(make(client))
+        clock.now += timedelta(minutes=5)
+    sequence_events(service)
+    since, late = (quote((NOW + timedelta(minutes=minutes)).isoformat()) for minutes in (5, 30))
+    shown = read(new, f"from={since}")
+    assert [event["lease_id"] for event in shown["events"]] == made[1:]
+    # The cursor is after all of the log, also where nothing is that late.
+    assert read(new, f"from={late}") == {"events": [], "next": shown["next"]}
+    page = read(new, f"from={since}&limit=1")
+    assert [event["lease_id"] for event in page["events"]] == made[1:2]
+    assert [event["lease_id"] for event in read(new, f"from={since}&after={page['next']}")["events"]] == made[2:]
+    assert read(new, "from=soon", 400)["field"] == "from"
+    assert read(client, f"from={since}", 400)["field"] == "from"
 
 
 def test_the_log_is_new_in_1_2(client: Client) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leasehold_client.wire import read_time
+from leasehold_client.wire import read_time, write_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -50,22 +50,34 @@ class Events:
         self._transport = transport
 
     def page(
-        self, *, after: str | None = None, lease_id: str | None = None, wait: int = 0, types: Sequence[str] = ()
+        self,
+        *,
+        after: str | None = None,
+        lease_id: str | None = None,
+        wait: int = 0,
+        types: Sequence[str] = (),
+        since: datetime | None = None,
     ) -> EventPage:
         """Return what happened after a cursor, `latest` for the end of the log; None is the beginning.
 
         Where nothing did, the service answers only when something does, or after `wait` seconds, at most LONGEST_WAIT.
-        `types` are those of the events, and none means all.
+        `types` are those of the events, and none means all; `since` leaves out what happened before.
         """
         query = {"after": after, "lease_id": lease_id, "wait": wait or None, "type": ",".join(types) or None}
+        query["from"] = None if since is None else write_time(since)
         answer = self._transport.get("/events", {key: value for key, value in query.items() if value is not None})
         return EventPage(tuple(Event.read(each) for each in answer["events"]), answer["next"])
 
     def follow(
-        self, *, after: str | None = None, lease_id: str | None = None, types: Sequence[str] = ()
+        self,
+        *,
+        after: str | None = None,
+        lease_id: str | None = None,
+        types: Sequence[str] = (),
+        since: datetime | None = None,
     ) -> Iterator[Event]:
         """Yield every event after a cursor, without end: when there is none, wait for the next."""
         while True:
-            page = self.page(after=after, lease_id=lease_id, wait=LONGEST_WAIT, types=types)
+            page = self.page(after=after, lease_id=lease_id, wait=LONGEST_WAIT, types=types, since=since)
             yield from page.events
             after = page.next

@@ -62,7 +62,7 @@ PARAMETERS: Mapping[str, tuple[str, str, dict[str, Any]]] = {
     "after": ("query", "Only events after this `id` or `next`; `latest`: after the last one", {"type": "string"}),
     "wait": ("query", "Seconds to wait for an event", {"type": "integer", "minimum": 0, "maximum": 60}),
     "resource_type": ("query", "A resource type, by default `physical:host`", TEXT),
-    "from": ("query", "The start of the window, by default now", {"type": "string"}),
+    "from": ("query", "The start of the window, by default now; of events the first moment", {"type": "string"}),
     "to": ("query", "The end of the window, by default a week after its start", {"type": "string"}),
     "resource_properties": ("query", "Only resources that match this expression", {"type": "string"}),
     "region": ("query", "Regions by their names, several by commas; all of them without it", {"type": "string"}),

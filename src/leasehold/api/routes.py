@@ -236,7 +236,7 @@ ROUTES: tuple[Route, ...] = (
     _V1_2(
         *("GET", "/v1/events", event_log.list_events, (event_log_rules.GET,), None, LogEventList),
         query=_READING,
-        filters=("type",),
+        filters=("type", "from"),
     ),
     _V1_2("GET", "/v1/resources", resource.list_types, (_R.GET,), None, ResourceTypeList),
     _V1_2(

@@ -130,6 +130,8 @@ def _conditions(wanted: EventFilter) -> list[ColumnElement[bool]]:
         found += [outbox.c.lease_id == wanted.lease_id]
     if wanted.types:
         found += [outbox.c.event_type.in_(wanted.types)]
+    if wanted.since is not None:
+        found += [outbox.c.created_at >= wanted.since]
     if wanted.user_id is not None:
         # Events of resources have no user. MariaDB ignores blanks at the end of a value in JSON, hence the stop.
         found += [outbox.c.payload["user_id"].as_string().concat(".") == f"{wanted.user_id}."]

@@ -149,13 +149,15 @@ class LogEvent:
 class EventFilter:
     """Which events somebody reads: of a project, or with None of all projects and of resources; of one lease.
 
-    `types` empty means all types of events. With a `user_id` only of the leases and alarms that this user made.
+    `types` empty means all types of events. With a `user_id` only of the leases and alarms that this user made, and
+    with `since` only what happened then or later.
     """
 
     project_id: str | None
     lease_id: str | None = None
     types: tuple[str, ...] = ()
     user_id: str | None = None
+    since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,11 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING
 
+from leasehold_client.cli import typed
 from leasehold_client.cli.base import Talking
 from leasehold_client.cli.lease_options import add_repeated
 from leasehold_client.cli.shown import show_moment
+from leasehold_client.cli.times import PAST_MOMENTS
 from leasehold_client.event import LATEST
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ class ListEvents(Talking):
         parser.add_argument("--new", action="store_true", help="leave out what has happened already; with --follow")
         types = "only events of this type, such as lease.event.start_lease"
         add_repeated(parser, "--type", "types", str, "<type>", types)
+        since = f"only what happened at this time or later, {PAST_MOMENTS}"
+        parser.add_argument("--since", type=typed.past_of(self.clock), metavar="<time>", help=since)
         parser.add_argument("--json", action="store_true", help="print each event as a line of JSON")
         return parser
 
@@ -37,8 +41,8 @@ class ListEvents(Talking):
         named = parsed_args.lease
         lease_id = None if named is None else self.client.leases.find(named).id
         after = LATEST if parsed_args.new else None
-        ask = partial(self.client.events.page, lease_id=lease_id, types=parsed_args.types)
-        follow = partial(self.client.events.follow, lease_id=lease_id, types=parsed_args.types)
+        ask = partial(self.client.events.page, lease_id=lease_id, types=parsed_args.types, since=parsed_args.since)
+        follow = partial(self.client.events.follow, lease_id=lease_id, types=parsed_args.types, since=parsed_args.since)
         found = follow(after=after) if parsed_args.follow else _past(ask, after)
         for event in found:
             line = json.dumps(event.values) if parsed_args.json else self._line(event)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from leasehold.api import dates
 from leasehold.api.call import Reply
 from leasehold.api.event_waits import Waiter
 from leasehold.api.paging import LONGEST_PAGE, asked_words
@@ -17,6 +18,8 @@ from leasehold.model.event_log import BEGINNING, EventFilter, read_cursor
 from leasehold.model.subscription import EVENT_TYPES
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from leasehold.api.call import Call
     from leasehold.model.event_log import Cursor
 
@@ -33,12 +36,12 @@ def list_events(call: Call) -> Reply:
     A cursor is the `id` of an event or the `next` of an answer; `after=latest` begins with what happens from now on.
     With `wait` an empty list is answered only after so many seconds without an event. `next` is the cursor for the next
     request, also of an empty list. An administrator who asks for `all_projects` reads the events of all projects, and
-    those of resources. From 1.3 on only those of one `type`, or of several by commas. A reader who has missed events,
-    because they were purged or the database went back, gets 410.
+    those of resources. From 1.3 on only those of one `type`, or of several by commas, and what happened at `from` or
+    later. A reader who has missed events, because they were purged or the database went back, gets 410.
     """
     project = None if call.query_all_projects() else call.caller.project_id
     types = asked_words(call, "type", sorted(EVENT_TYPES), "type of an event") if call.version >= FILTERS else ()
-    wanted = EventFilter(project, call.query_id("lease_id"), tuple(sorted(types)))
+    wanted = EventFilter(project, call.query_id("lease_id"), tuple(sorted(types)), since=_since(call))
     limit = call.query_number("limit", 1, LONGEST_PAGE) or PAGE
     place = _place(call)
     while True:
@@ -48,6 +51,11 @@ def list_events(call: Call) -> Reply:
         place = _Place(page.next, place.end)
         if not _wait(call, wanted, place):
             return Reply(show_page(page), {"Retry-After": str(RETRY_AFTER_SECONDS)})
+
+
+def _since(call: Call) -> datetime | None:
+    asked = call.query("from") if call.version >= FILTERS else None
+    return dates.parse_optional(asked, version=call.version, now=call.service.now(), field="from")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import { adjust, href, route } from "../core/router.mjs";
 import { administers } from "../core/session.mjs";
 import { now } from "../core/settings.mjs";
 import { texts } from "../core/texts.mjs";
-import { HOUR } from "../core/time.mjs";
+import { HOUR, iso } from "../core/time.mjs";
 import catalogue from "../texts/en/operations.mjs";
 import { TOLD, kindOf, lacks, story } from "./words.mjs";
 
@@ -28,9 +28,10 @@ export function happenings() {
   /** Reads on from where the last reading ended. @param {AbortSignal} abort */
   async function readOn(abort) {
     for (;;) {
-      const query = { type: TOLD.join(","), limit: PAGE, ...(after ? { after } : {}), ...(administers() ? { all_projects: true } : {}) };
-      const page = await call("GET /v1/events", { query, signal: abort });
       const since = Date.now() - LONGEST;
+      const begin = after ? { after } : { from: iso(since) };
+      const query = { type: TOLD.join(","), limit: PAGE, ...begin, ...(administers() ? { all_projects: true } : {}) };
+      const page = await call("GET /v1/events", { query, signal: abort });
       events = [...events, ...page.events].filter((each) => Date.parse(each.time) >= since);
       after = page.next;
       if (!page.events.length) return events;
@@ -60,7 +61,11 @@ export function happenings() {
         ${windows()}
         <p class="hint muted">${t("story_hint")}</p>
         ${problem(error, () => list.reload().catch(reportError))} ${value ? chapters(story(value, now.value - hours() * HOUR)) : error ? nothing : busy()}
-        ${how({ command: "leasehold lease events", method: "GET", path: `/v1/events?all_projects=true&type=${TOLD.join(",")}` })}
+        ${how({
+          command: `leasehold lease events --since '${hours()} h ago'`,
+          method: "GET",
+          path: `/v1/events?all_projects=true&from=${iso(Math.floor(now.value / HOUR) * HOUR - hours() * HOUR)}&type=${TOLD.join(",")}`,
+        })}
       </section>`;
     },
   };

@@ -125,7 +125,7 @@ function columns(allocations, chosen, button) {
       cell: (host) => html`${badge(t(stateOf(host)), KINDS[stateOf(host)])} ${host.disabled_reason ? html`<div class="muted">${host.disabled_reason}</div>` : nothing}`,
     },
     { title: t("pool"), cell: pool, wide: true },
-    { title: t("zone"), cell: zoneOf, wide: true },
+    { title: t("zone"), cell: zoneOf, wide: true, whole: true },
     { title: t("holds_now"), cell: (host) => current(allocations.get(host.id)) },
     { title: t("holds_next"), cell: (host) => next(allocations.get(host.id)), wide: true },
     { title: t("properties"), cell: (host) => propertiesOf(host).join(", "), wide: true },

@@ -1,17 +1,22 @@
-"""Runs the whole test suite: the tests on an OpenStack, and beside them all others. Usage: tools/run_tests.py WORKERS.
+"""Runs the whole test suite, and builds the documentation site with its pictures. Usage: tools/run_tests.py WORKERS.
+
+One part are the tests on an OpenStack, and beside them run all others.
 
 Both parts wait more than they compute: for the clock, for a cloud, for a database that comes back. They share no file
 and no server. Two processes run the tests on an OpenStack, each on a cloud of its own, file by file. They take longest,
-and have the higher priority. Their output follows that of the others, which WORKERS processes run.
+and have the higher priority. Their output follows that of the others, which WORKERS processes run. When the others have
+passed, the site is built of the pictures of the console that they have taken, while the tests on an OpenStack go on.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,18 +26,26 @@ PYTEST = (sys.executable, "-m", "pytest", "--durations=40")
 # In the order of collection: that of the numbers of tests would begin the longest file last.
 TWO_CLOUDS = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
 LOWER_PRIORITY = ("nice", "-n", "10")
+SITE = (sys.executable, "-m", "docs._site")
+PICTURES = Path(__file__).parent.parent / "build" / "pictures"
+"""Where the tests of the console put their pictures, and the site looks for them."""
 
 
 def main(workers: str) -> int:
-    """Run both parts to their ends; returns the exit status of the first that failed, or 0."""
+    """Run all parts to their ends; returns the exit status of the first that failed, or 0."""
     parts: list[subprocess.Popen[bytes]] = []
     _pass_signals_on(parts)
+    # No picture of an earlier run may get into the site.
+    shutil.rmtree(PICTURES, ignore_errors=True)
+    pictures = {**os.environ, "LEASEHOLD_PICTURES": str(PICTURES)}
     with tempfile.TemporaryFile() as output:
         parts.append(
             subprocess.Popen([*PYTEST, "-m", "openstack", *TWO_CLOUDS], stdout=output, stderr=subprocess.STDOUT)
         )
         others = [*PYTEST, "-m", "not openstack", "-n", workers, "--dist", "worksteal"]
-        parts.append(subprocess.Popen([*LOWER_PRIORITY, *others]))
+        parts.append(subprocess.Popen([*LOWER_PRIORITY, *others], env=pictures))
+        if not parts[-1].wait():
+            parts.append(subprocess.Popen([*LOWER_PRIORITY, *SITE], env=pictures))
         statuses = [part.wait() for part in parts]
         _show(output)
     return next((status for status in statuses if status), 0)

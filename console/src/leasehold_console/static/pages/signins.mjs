@@ -64,11 +64,12 @@ export function open() {
     title: () => t("title"),
     view: () => {
       const { value, error } = list.state.value;
+      const rows = [...(value ?? [])].sort((one, other) => Number(other.current) - Number(one.current));
       return html`
         <div class="page-head"><h1>${t("title")}</h1> <a href=${href("messages")}>${t("messages")}</a></div>
         <p class="muted">${t("hint")}</p>
         ${problem(error, reload)}
-        ${value ? table({ caption: t("title"), columns, rows: value, key: (one) => one.id }) : error ? nothing : busy()}
+        ${value ? table({ caption: t("title"), columns, rows, key: (one) => one.id }) : error ? nothing : busy()}
       `;
     },
     close: list.close,

@@ -324,7 +324,7 @@ def test_hostile_filters_show_no_more_than_the_list_or_are_refused(target: Targe
                 shown = next(value for value in answer.json.values() if isinstance(value, list))
                 assert shown == [each for each in items if each in shown], (path, key)
             else:
-                code = "input.date" if key in {"ends_after", "starts_before"} else "input.invalid"
+                code = "input.date" if key in {"ends_after", "starts_before", "from"} else "input.invalid"
                 Refusal("GET", path, code=code, field=key).check(answer)
 
 

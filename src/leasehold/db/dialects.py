@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
+import orjson
 from sqlalchemy import JSON, Text, TypeDecorator, any_, bindparam, cast, func, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
@@ -49,7 +49,7 @@ class _AsJsonText(TypeDecorator[Any]):
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str:  # noqa: ARG002 - signature is SQLAlchemy's
         """Write the list."""
-        return json.dumps(value)
+        return orjson.dumps(value).decode()
 
 
 def _column(element: FunctionElement[Any]) -> Any:

@@ -85,6 +85,7 @@ _WAS_LEASE = and_(
 )
 _ONE = select(*_LEASE).where(leases.c.id == bindparam("lease_id"))
 _ONE_LOCKED = _ONE.with_for_update()
+_AMONG = select(*_LEASE).where(AmongIds(leases.c.id))
 _HOLDER = select(tasks.c.claimed_by).where(tasks.c.id == bindparam("task")).scalar_subquery().label("holder")
 _ONE_CLAIMED = _ONE_LOCKED.add_columns(_HOLDER)
 _INSERT_LEASE, _INSERT_RESERVATION, _INSERT_EVENT = insert(leases), insert(reservations), insert(events)
@@ -309,11 +310,11 @@ def _each(
     if limit is not None:
         rest = rest.limit(limit - CHUNK)
     left = [ident for (ident,) in connection.execute(rest).all()]
-    chunk = select(*_LEASE).where(AmongIds(leases.c.id)).order_by(*place)
     for begin in range(0, len(left), CHUNK):
         ids = left[begin : begin + CHUNK]
-        rows = connection.execute(chunk, {IDS: ids}).all()
-        yield from _with_parts(connection, rows, ids)
+        # The order of the ids is known: no database sorts whole rows for it.
+        found = {row[0]: row for row in connection.execute(_AMONG, {IDS: ids})}
+        yield from _with_parts(connection, [found[ident] for ident in ids], ids)
 
 
 def _wanted(wanted: LeaseFilter) -> Iterator[ColumnElement[bool]]:

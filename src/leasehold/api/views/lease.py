@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from itertools import starmap
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from leasehold.api.before_end import show_before_end
 from leasehold.api.dates import to_record, to_wire, to_wire_or_none
@@ -214,7 +214,7 @@ def reservation_view(
             no_show = NEVER if reservation.no_show is None else reservation.no_show.after
             ends["no_show_seconds"] = int(no_show.total_seconds())
         own = own_fields(reservation)
-        answer = {
+        answer: Any = {  # a ReservationAnswer, with what its type adds
             **ends,
             **(_with_layout(own, version) if laid_out else own),
             "id": reservation.id,
@@ -235,7 +235,8 @@ def reservation_view(
             default = reservation.default_properties
             answer["default_properties"] = None if default is None else default.filter
             answer["default_properties_applied"] = None if default is None else default.applied
-        return cast("ReservationAnswer", answer)
+        shown: ReservationAnswer = answer
+        return shown
 
     return show
 

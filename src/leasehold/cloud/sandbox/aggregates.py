@@ -60,6 +60,14 @@ _ADD_HOST = insert(aggregate_hosts)
 _REMOVE_HOST = delete(aggregate_hosts).where(
     aggregate_hosts.c.aggregate_id == bindparam("id"), aggregate_hosts.c.service_host == bindparam("host")
 )
+_REMOVE_WITHOUT_ZONE = delete(aggregate_hosts).where(
+    aggregate_hosts.c.aggregate_id
+    == select(aggregates.c.id)
+    .where(aggregates.c.name == bindparam("aggregate_name"), aggregates.c.zone.is_(None))
+    .scalar_subquery(),
+    aggregate_hosts.c.service_host == bindparam("host"),
+)
+"""No server changes zone by this, so nothing has to be read first."""
 _CHANGE = update(aggregates).where(aggregates.c.id == bindparam("aggregate_id"))
 _CHANGE = _CHANGE.values(zone=bindparam("new_zone"), metadata=bindparam("new_metadata"))
 _DELETE = delete(aggregates).where(aggregates.c.id == bindparam("aggregate_id"))
@@ -126,11 +134,12 @@ class SandboxAggregates(Port):
     def remove_host(self, name: str, service_host: str) -> None:
         """Remove the host from the aggregate; raises CloudTransientError when its servers would change zone."""
         with writing(self.engine) as connection:
-            row = connection.execute(_ROW, {"aggregate_name": name}).mappings().first()
-            if row is None:
+            if connection.execute(_REMOVE_WITHOUT_ZONE, {"aggregate_name": name, "host": service_host}).rowcount:
                 return
-            if row["zone"] is not None:
-                self._check_leaving(connection, row, service_host)
+            row = connection.execute(_ROW, {"aggregate_name": name}).mappings().first()
+            if row is None or row["zone"] is None:
+                return
+            self._check_leaving(connection, row, service_host)
             connection.execute(_REMOVE_HOST, {"id": row["id"], "host": service_host})
 
     @verb

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import bindparam, delete, func, insert, select, union, update
+from sqlalchemy import and_, bindparam, delete, func, insert, select, union, update
 
 from leasehold.cloud.ports import Inventory
 from leasehold.cloud.sandbox.port import CONSUMED, STILL_THERE
@@ -20,13 +20,30 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 _FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
-_INVENTORIES = select(inventories).where(inventories.c.provider_id == bindparam("provider_id"))
+_PROVIDER_ID = select(providers.c.id).where(providers.c.name == bindparam("provider")).scalar_subquery()
 _USED = (
     select(CONSUMED.c.resource_class, func.sum(CONSUMED.c.amount).label("amount"))
-    .where(CONSUMED.c.provider_id == bindparam("provider_id"))
+    .where(CONSUMED.c.provider_id == _PROVIDER_ID)
     .group_by(CONSUMED.c.resource_class)
+    .subquery("used")
 )
-_OURS = select(claims.c.resource_class, claims.c.amount).where(claims.c.provider_id == bindparam("provider_id"))
+_INVENTORIES = (
+    select(
+        providers.c.id,
+        inventories.c.resource_class,
+        *(inventories.c[field] for field in _FIELDS),
+        func.coalesce(_USED.c.amount, 0).label("used"),
+        claims.c.amount.label("ours"),
+    )
+    .outerjoin(inventories, inventories.c.provider_id == providers.c.id)
+    .outerjoin(_USED, _USED.c.resource_class == inventories.c.resource_class)
+    .outerjoin(
+        claims,
+        and_(claims.c.provider_id == providers.c.id, claims.c.resource_class == inventories.c.resource_class),
+    )
+    .where(providers.c.name == bindparam("provider"))
+)
+"""The provider's row once for each of its inventories, and once without one if it has none."""
 _OTHERS = union(
     select(usages.c.server_id).join(servers).where(usages.c.provider_id == bindparam("provider_id"), STILL_THERE),
     select(moves.c.server_id)
@@ -50,26 +67,29 @@ _CLAIMED = (
 )
 
 
-def claim_rest(connection: Connection, provider_id: int, now: datetime) -> frozenset[str]:
+def claim_rest(connection: Connection, provider: str, now: datetime) -> frozenset[str]:
     """Claim all that is left of every class of the provider, and return the servers that use it.
 
-    The caller holds the scheduler's lock.
+    Claims nothing of a provider that does not exist. The caller holds the scheduler's lock.
     """
-    key = {"provider_id": provider_id}
-    used = {row.resource_class: int(row.amount) for row in connection.execute(_USED, {**key, "now": now})}
-    ours = {row.resource_class: row.amount for row in connection.execute(_OURS, key)}
+    rows = connection.execute(_INVENTORIES, {"provider": provider, "now": now}).mappings().all()
+    if not rows:
+        return frozenset()
+    provider_id = rows[0]["id"]
     added, raised = [], []
-    for row in connection.execute(_INVENTORIES, key).mappings():
-        name = row["resource_class"]
-        left = Inventory(**{field: row[field] for field in _FIELDS}).capacity - used.get(name, 0)
-        if left > 0 and name in ours:
-            raised.append({"provider": provider_id, "class_name": name, "new_amount": ours[name] + left})
+    for row in rows:
+        name, ours = row["resource_class"], row["ours"]
+        if name is None:
+            continue
+        left = Inventory(**{field: row[field] for field in _FIELDS}).capacity - int(row["used"])
+        if left > 0 and ours is not None:
+            raised.append({"provider": provider_id, "class_name": name, "new_amount": ours + left})
         elif left > 0:
             added.append({"provider_id": provider_id, "resource_class": name, "amount": left})
-    for statement, rows in ((_ADD, added), (_RAISE, raised)):
-        if rows:
-            connection.execute(statement, rows)
-    return frozenset(connection.execute(_OTHERS, {**key, "now": now}).scalars())
+    for statement, values in ((_ADD, added), (_RAISE, raised)):
+        if values:
+            connection.execute(statement, values)
+    return frozenset(connection.execute(_OTHERS, {"provider_id": provider_id, "now": now}).scalars())
 
 
 def release_claims(connection: Connection, provider: str) -> None:

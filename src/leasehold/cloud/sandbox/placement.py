@@ -199,8 +199,7 @@ class SandboxProviders(Port):
     def claim_rest(self, provider: str) -> frozenset[str]:
         """Claim all that is left of the provider, and return the servers that use it, boots on their way included."""
         with locked(self.engine, SCHEDULER) as connection:
-            row = connection.execute(_PROVIDER, {"provider": provider}).first()
-            return frozenset() if row is None else claim_rest(connection, row.id, self.clock())
+            return claim_rest(connection, provider, self.clock())
 
     @verb
     def release_claims(self, provider: str) -> None:

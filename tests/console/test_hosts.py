@@ -243,7 +243,7 @@ def test_maintenance_says_who_would_have_to_move_and_moves_them(browser: Browser
     dialog = browser.role("dialog")
     browser.role("button", "Plan it", dialog).click()
     browser.until(lambda: "1 lease has these hosts" in dialog.text)
-    assert "can be moved" in dialog.text
+    browser.until(lambda: "can be moved" in dialog.text)
     assert "--on-conflict move" in str(dialog.get_attribute("textContent"))
     browser.picture("hosts-maintenance")
     assert browser.serious() == []

@@ -46,7 +46,7 @@ def test_a_drag_stops_before_the_next_bar_and_makes_the_lease(browser: Browser, 
         assert "the next one begins" in said
         assert stop.strftime("%H:%M") in said
     dialog = browser.role("dialog", "New lease")
-    assert "cmp-02" in dialog.text
+    browser.until(lambda: "cmp-02" in dialog.text)
     browser.until(lambda: "It fits" in dialog.text)
     browser.type("name", "by-mouse")
     browser.until(lambda: "It fits" in dialog.text)
@@ -109,7 +109,7 @@ def test_members_ask_for_hosts_like_those_that_they_dragged_over(browser: Browse
     dialog = browser.role("dialog", "New lease")
     browser.until(lambda: "It fits" in dialog.text)
     browser.find(".how summary").click()
-    assert "leasehold lease create lease-" in dialog.text
+    browser.until(lambda: "leasehold lease create lease-" in dialog.text)
     browser.role("button", "Create lease").click()
     browser.until(lambda: len(leases(service)) == 1)
     [reservation] = leases(service)[0]["reservations"]

@@ -53,7 +53,7 @@ def test_a_window_is_dragged_over_who_has_the_hosts_and_says_who_would_have_to_m
         assert "1 lease is in the way: in-the-way (alt)" in said
         browser.picture("timeline-maintenance-drag")
     dialog = browser.role("dialog", "Maintenance of 2 hosts")
-    assert "1 lease is in the way: in-the-way (alt)" in dialog.text
+    browser.until(lambda: "1 lease is in the way: in-the-way (alt)" in dialog.text)
     assert not windows(service)
     browser.role("button", "Plan it", dialog).click()
     browser.until(lambda: "can be moved" in dialog.text)
@@ -82,8 +82,8 @@ def test_a_window_is_made_by_keys_alone(browser: Browser, service: Program) -> N
     assert "cmp-02" in cell(browser)
     browser.press(Keys.ENTER)
     dialog = browser.role("dialog", "Maintenance of 1 host")
-    assert "cmp-02" in dialog.text
-    assert "No lease is in the way." in dialog.text
+    browser.until(lambda: "cmp-02" in dialog.text)
+    browser.until(lambda: "No lease is in the way." in dialog.text)
     assert browser.serious() == []
     browser.press(Keys.TAB, *"by-keys", Keys.ENTER)
     browser.until(lambda: [each["name"] for each in windows(service)] == ["by-keys"])
@@ -101,9 +101,9 @@ def test_the_choice_is_there_in_every_form(browser: Browser, service: Program, w
     if width > 700:
         wait_until_drawn(browser)
     else:
-        browser.roles("button", "Maintenance of cmp-01")[0].click()
+        browser.role("button", "Maintenance of cmp-01").click()
         dialog = browser.role("dialog", "Maintenance of 1 host")
-        assert "in the way" in dialog.text
+        browser.until(lambda: "in the way" in dialog.text)
     assert browser.serious() == []
     assert browser.overflow() == 0
     browser.picture(f"timeline-maintenance-{width}-{'dark' if dark else 'light'}")

@@ -65,7 +65,7 @@ _LEASE: tuple[ColumnElement[Any], ...] = (
     leases.c.offered_until,
 )
 _STATUSES = {each.value: each for each in LeaseStatus}
-_OPENED_LEASE = opened(Lease)
+_OPENED_LEASE, _OPENED_WINDOW = map(opened, (Lease, Window))
 _new: Callable[[type[Any]], Any] = object.__new__
 
 
@@ -313,7 +313,7 @@ def _each(
     for begin in range(0, len(left), CHUNK):
         ids = left[begin : begin + CHUNK]
         # The order of the ids is known: no database sorts whole rows for it.
-        found = {row[0]: row for row in connection.execute(_AMONG, {IDS: ids})}
+        found = {row[0]: row for row in connection.execute(_AMONG, {IDS: ids}).all()}
         yield from _with_parts(connection, [found[ident] for ident in ids], ids)
 
 
@@ -391,7 +391,9 @@ def _lease(row: Row[*tuple[Any, ...]], parts: tuple[Reservation, ...], moments: 
         made.offered_until,
         *_,
     ) = row
-    made.window = Window(start_at, end_at)
+    window = made.window = _new(_OPENED_WINDOW)  # It was checked before it was written.
+    window.start, window.end = start_at, end_at
+    window.__class__ = Window
     made.status = _STATUSES[status]
     made.reservations, made.events = parts, moments
     made.heal_policy = None if heal_policy is None else HealPolicy(heal_policy)

@@ -4,13 +4,13 @@ import { signal } from "../vendor/signals-core/signals-core.mjs";
 import { ApiError, call } from "../api/http.mjs";
 import { selectField, textField } from "../components/field.mjs";
 import { badge, busy, copyButton, how, notice, problem, quoted, time } from "../components/parts.mjs";
+import { removal } from "../components/removal.mjs";
 import { table } from "../components/table.mjs";
 import { html, nothing } from "../core/html.mjs";
 import { loader } from "../core/loader.mjs";
 import { may, session } from "../core/session.mjs";
 import { texts } from "../core/texts.mjs";
 import catalogue from "../texts/en/messages.mjs";
-import { removal } from "./removal.mjs";
 
 const t = texts(catalogue);
 
@@ -41,14 +41,14 @@ export function calendarLinks() {
   /** @param {Feed} feed */
   function revoke(feed) {
     const name = feed.name || t("unnamed");
-    removing.ask({
-      ...{ title: t("revoke_title", { name }), says: t("revoke_says"), verb: t("revoke"), done: t("revoked", { name }) },
+    removing.ask(() => ({
+      ...{ title: t("revoke_title", { name }), says: t("revoke_says"), verb: t("revoke"), keep: t("cancel"), done: t("revoked", { name }) },
       ...{ command: `leasehold feed delete ${feed.id}`, path: `/v1/feeds/${feed.id}` },
       send: async () => {
         await call("DELETE /v1/feeds/{feed_id}", { path: { feed_id: feed.id }, person: true });
         address.value = "";
       },
-    });
+    }));
   }
 
   return {

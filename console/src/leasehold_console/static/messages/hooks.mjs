@@ -2,6 +2,7 @@
 
 import { call } from "../api/http.mjs";
 import { badge, busy, how, problem, time } from "../components/parts.mjs";
+import { removal } from "../components/removal.mjs";
 import { table } from "../components/table.mjs";
 import { html, nothing } from "../core/html.mjs";
 import { loader } from "../core/loader.mjs";
@@ -9,7 +10,6 @@ import { may, session } from "../core/session.mjs";
 import { texts } from "../core/texts.mjs";
 import { deliveryStatus } from "../operations/status.mjs";
 import catalogue from "../texts/en/messages.mjs";
-import { removal } from "./removal.mjs";
 
 const t = texts(catalogue);
 
@@ -21,11 +21,11 @@ export function hooks() {
   const removing = removal(again);
 
   /** @param {Subscription} one */
-  const remove = (one) => removing.ask({
-    ...{ title: t("remove_title", { name: one.target }), says: t("remove_says"), verb: t("remove"), done: t("removed", { name: one.target }) },
+  const remove = (one) => removing.ask(() => ({
+    ...{ title: t("remove_title", { name: one.target }), says: t("remove_says"), verb: t("remove"), keep: t("cancel"), done: t("removed", { name: one.target }) },
     ...{ command: `leasehold subscription delete ${one.id}`, path: `/v1/subscriptions/${one.id}` },
     send: () => call("DELETE /v1/subscriptions/{subscription_id}", { path: { subscription_id: one.id }, person: true }),
-  });
+  }));
 
   return {
     reload: () => list.reload(),

@@ -25,7 +25,8 @@ const t = texts(catalogue);
 /** @param {Record<string, string>} parameters @returns {import("../core/page.mjs").Page} */
 export function open({ id = "" }) {
   const lease = loader(async (signal) => (await call("GET /v1/leases/{lease_id}", { path: { lease_id: id }, signal })).lease);
-  const [held, past, extend, calendar, removal] = [holdings(id), happened(id), extension(id), calendarLink(), deletion(id)];
+  const [held, past, extend, calendar] = [holdings(id), happened(id), extension(id), calendarLink()];
+  const removal = deletion(id, () => lease.state.value.value, () => go("leases"));
   /** @type {readonly import("../lease/part.mjs").Part[]} */
   const parts = [held, past, extend];
 
@@ -52,7 +53,7 @@ export function open({ id = "" }) {
         ${open && may("blazar:leases:put") ? extend.view(value, again) : nothing} ${held.view(value, again)} ${past.view()}
         ${calendar.view()}
         ${how({ command: t("show_how", { id: quoted(value.id) }), method: "GET", path: `/v1/leases/${value.id}` })}
-        ${removal.view(value, () => go("leases"))}
+        ${removal.view()}
       `;
     },
     close: () => {

@@ -2,33 +2,31 @@
 
 import { signal } from "../vendor/signals-core/signals-core.mjs";
 import { ApiError } from "../api/http.mjs";
-import { dialog } from "../components/dialog.mjs";
-import { how, notice } from "../components/parts.mjs";
-import { toast } from "../components/toast.mjs";
 import { html, nothing } from "../core/html.mjs";
-import { texts } from "../core/texts.mjs";
-import catalogue from "../texts/en/messages.mjs";
-
-const t = texts(catalogue);
+import { dialog } from "./dialog.mjs";
+import { how, notice } from "./parts.mjs";
+import { toast } from "./toast.mjs";
 
 /**
  * @typedef {object} Asked
  * @property {string} title
  * @property {string} says what happens then
  * @property {string} verb
+ * @property {string} keep what removes nothing says
  * @property {string} done
  * @property {string} command
  * @property {string} path of the API
  * @property {() => Promise<unknown>} send
  */
 
-/** @param {() => void} again reads anew what is listed */
-export function removal(again) {
-  const asked = signal(/** @type {Asked | null} */ (null));
+/** @param {() => void} after what follows a removal, such as reading anew what is listed */
+export function removal(after) {
+  const asked = signal(/** @type {(() => Asked) | null} */ (null));
   const wrong = signal("");
 
   /** @param {Asked} one */
   async function remove(one) {
+    wrong.value = "";
     try {
       await one.send();
     } catch (error) {
@@ -38,14 +36,14 @@ export function removal(again) {
     }
     asked.value = null;
     toast(one.done, "good");
-    again();
+    after();
   }
 
   return {
-    /** @param {Asked} one */
+    /** @param {() => Asked} one is called each time that the question is drawn: what is asked about may change meanwhile */
     ask: (one) => ([wrong.value, asked.value] = ["", one]),
     view: () => {
-      const one = asked.value;
+      const one = asked.value?.();
       if (!one) return nothing;
       return dialog({
         name: "remove",
@@ -56,7 +54,7 @@ export function removal(again) {
           <p>${one.says}</p>
           ${how({ command: one.command, method: "DELETE", path: one.path })}`,
         actions: html`<button type="submit" class="danger">${one.verb}</button>
-          <button type="button" @click=${() => (asked.value = null)}>${t("cancel")}</button>`,
+          <button type="button" @click=${() => (asked.value = null)}>${one.keep}</button>`,
       });
     },
   };

@@ -1,6 +1,6 @@
 """Runs the whole test suite, and builds the documentation site with its pictures. Usage: tools/run_tests.py WORKERS.
 
-One part are the tests on an OpenStack, and beside them run all others.
+The tests on an OpenStack are one part, and all others, which run at the same time, are another.
 
 Both parts wait more than they compute: for the clock, for a cloud, for a database that comes back. They share no file
 and no server. Two processes run the tests on an OpenStack, each on a cloud of its own, file by file. They take longest,

@@ -1,4 +1,4 @@
-"""Leases: written as a whole, updated by their differences, listed in two statements; and the events about them."""
+"""Leases: written as a whole, updated by their differences, listed chunk by chunk; and the events about them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from leasehold.db import lease as lease_rows
 from leasehold.db import lease_parts
@@ -24,7 +24,7 @@ from leasehold.db.lease import (
     save_lease,
 )
 from leasehold.db.outbox import put_event
-from leasehold.db.tables import outbox
+from leasehold.db.tables import leases, outbox
 from leasehold.db.task import LEASE, add_task_once, claim_tasks
 from leasehold.db.together import together
 from leasehold.model.lease import Event
@@ -99,6 +99,19 @@ def test_a_lease_is_written_in_three_statements_however_many_parts_it_has(db: Da
     with statements(engine) as asked:
         db.transact(partial(write, parts=10))
     assert len(asked) == 3
+
+
+def test_a_window_that_ends_before_it_starts_is_not_read_as_one(db: Database) -> None:
+    """Nobody of us writes such a row; somebody who writes to the database by hand learns of it before it decides."""
+    wrong = db.transact(write)
+    ends = wrong.window.start - MICROSECOND
+    db.transact(
+        lambda connection: connection.execute(update(leases).where(leases.c.id == wrong.id).values(end_at=ends))
+    )
+    with pytest.raises(ValueError, match="cannot end"):
+        found(db, wrong)
+    with pytest.raises(ValueError, match="cannot end"):
+        listed(db)
 
 
 def test_a_deleted_lease_is_found_only_by_who_asks_for_deleted_ones(db: Database) -> None:

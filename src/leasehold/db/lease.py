@@ -391,8 +391,9 @@ def _lease(row: Row[*tuple[Any, ...]], parts: tuple[Reservation, ...], moments: 
         made.offered_until,
         *_,
     ) = row
-    window = made.window = _new(_OPENED_WINDOW)  # It was checked before it was written.
+    window = made.window = _new(_OPENED_WINDOW)
     window.start, window.end = start_at, end_at
+    window.__post_init__()
     window.__class__ = Window
     made.status = _STATUSES[status]
     made.reservations, made.events = parts, moments

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import requests
 from selenium.webdriver.common.keys import Keys
 
 from tests.console.asking import active, ask, lease
-from tests.processes import BIN, Program, running
+from tests.processes import BIN, Program, running, wait_for
 from tests.receiver import receiving
 
 if TYPE_CHECKING:
@@ -48,6 +49,17 @@ def sandbox(service: Program, *words: str) -> None:
     ]
     environment = {"PATH": f"{BIN}:/usr/bin:/bin", "LEASEHOLD_STATE": str(folder)}
     subprocess.run(command, check=True, capture_output=True, env=environment, cwd=folder, timeout=120)
+
+
+@contextmanager
+def failed(service: Program, name: str) -> Iterator[None]:
+    """Let a host fail, and work again after the block: no test after it finds a host less."""
+    sandbox(service, "fail", name)
+    try:
+        yield
+    finally:
+        sandbox(service, "recover", name)
+        wait_for(lambda: ask(service, f"os-hosts?hypervisor_hostname={name}")["hosts"][0]["reservable"], within=60)
 
 
 def hosts_of(service: Program, lease_id: str) -> list[str]:
@@ -90,14 +102,11 @@ def test_a_failed_host_is_a_story_that_goes_on_while_the_page_is_open(browser: B
     (name,) = hosts_of(service, made["id"])
     browser.open(service, "operations")
     browser.role("heading", "What broke and what was done")
-    sandbox(service, "fail", name)
-    try:
+    with failed(service, name):
         browser.until(partial(says, browser, f"{name} physical:host needs attention"))
         browser.until(partial(says, browser, "broken tonight over"))
         browser.until(partial(says, browser, "A failed resource was replaced."))
         browser.picture("operations-story")
-    finally:
-        sandbox(service, "recover", name)
     browser.until(partial(says, browser, f"{name} physical:host over"))
     browser.until(partial(says, browser, "It works again."))
     browser.role("link", "broken tonight").click()
@@ -113,12 +122,9 @@ def test_the_owner_sees_the_host_fail_and_its_replacement_without_doing_anything
     (name,) = hosts_of(service, made["id"])
     browser.open(service, f"leases/{made['id']}")
     browser.until(partial(says, browser, "healthy"))
-    sandbox(service, "fail", name)
-    try:
+    with failed(service, name):
         browser.until(partial(says, browser, "replacement"))
         browser.until(partial(says, browser, "something was replaced"))
-    finally:
-        sandbox(service, "recover", name)
     assert name not in browser.text()
     # Nothing is missing, so there is nothing to replace.
     assert not browser.roles("button", "Replace what has failed")

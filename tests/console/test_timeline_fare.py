@@ -10,7 +10,7 @@ from selenium.webdriver.common.keys import Keys
 from tests.console.asking import active, lease
 from tests.console.estate import HOUR, INSTANCE, lease_of
 from tests.console.picture import cell, colour_at, rows_of, take_the_keyboard, wait_until_drawn
-from tests.console.test_operations import hosts_of, sandbox
+from tests.console.test_operations import failed, hosts_of
 from tests.processes import Program, running
 
 if TYPE_CHECKING:
@@ -66,13 +66,10 @@ def test_the_owner_watches_a_host_fail_and_another_take_its_place(browser: Brows
     browser.until(lambda: [bar["kind"] for bar in bars_of(browser, "watched")] == ["lease"])
     [before] = [bar["row"] for bar in bars_of(browser, "watched")]
     browser.script(MARK)
-    sandbox(service, "fail", name)
-    try:
+    with failed(service, name):
         browser.until(lambda: any(bar["substitute"] for bar in bars_of(browser, "watched")))
         assert before not in {bar["row"] for bar in bars_of(browser, "watched") if bar["substitute"]}
         assert "took the place of a broken one" in spoken(browser, "watched")
-    finally:
-        sandbox(service, "recover", name)
     assert browser.script(WATCHED), "the page was not loaded anew"
 
 
@@ -99,15 +96,12 @@ def test_the_owner_watches_a_lease_become_degraded_and_whole_again(browser: Brow
     browser.until(lambda: len(bars_of(browser, "all")) == ALL)
     browser.script(MARK)
     whole = colour_at(browser, tuple(browser.script(BAR, "all")))
-    sandbox(service, "fail", name)
-    try:
+    with failed(service, name):
         browser.until(lambda: any(bar["degraded"] for bar in bars_of(browser, "all")))
         browser.until(lambda: colour_at(browser, tuple(browser.script(BAR, "all"))) != whole)
         assert "degraded" in spoken(browser, "all")
         assert browser.serious() == []
         browser.picture("timeline-degraded")
-    finally:
-        sandbox(service, "recover", name)
     browser.until(lambda: not any(bar["degraded"] for bar in bars_of(browser, "all")))
     browser.until(lambda: "degraded" not in spoken(browser, "all"))
     assert browser.script(WATCHED), "the page was not loaded anew"
@@ -122,13 +116,10 @@ def test_operators_watch_a_row_turn_failed_and_return(browser: Browser, service:
     # What a test before this one has given back may not be released yet.
     browser.press(Keys.END)
     assert cell(browser).startswith("cmp-01, free")
-    sandbox(service, "fail", "cmp-01")
-    try:
+    with failed(service, "cmp-01"):
         browser.until(lambda: state_of(browser, "cmp-01") == "failed")
         browser.until(lambda: cell(browser).startswith("cmp-01, failed"))
         browser.picture("timeline-failed")
-    finally:
-        sandbox(service, "recover", "cmp-01")
     browser.until(lambda: state_of(browser, "cmp-01") == "ok", within=45)
     browser.until(lambda: cell(browser).startswith("cmp-01, free"))
     assert browser.script(WATCHED), "the page was not loaded anew"

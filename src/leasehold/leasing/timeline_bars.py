@@ -17,6 +17,7 @@ from leasehold.model.windows import to_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
 
     from sqlalchemy import Row
 
@@ -39,6 +40,11 @@ class Piece(NamedTuple):
     substitute: bool
 
 
+def was_healed(left: datetime | None, cause: str, *, substitute: object) -> bool:
+    """Return whether healing gave an allocation; what was left at some time keeps as its cause why it was left."""
+    return bool(substitute) or (left is None and cause == Cause.HEALED)
+
+
 @dataclass(slots=True)
 class Pieces:
     """Reads pieces from rows of the database, as of `now`; `until` is when time alone makes them others."""
@@ -50,8 +56,7 @@ class Pieces:
     def add_booked(self, rows: Iterable[Row[*tuple[Any, ...]]]) -> None:
         """Add what allocations have beyond their segments, and until they are released (`db/timeline.py`)."""
         for number, lease_id, slots, demand, start, end, recorded, left, released, substitute, cause in rows:
-            healed = bool(substitute) or cause == Cause.HEALED
-            of = (slots, demand, healed)
+            of = (slots, demand, was_healed(left, cause, substitute=substitute))
             begin = start if recorded is None else max(start, recorded)
             gone = end if left is None else min(end, to_seconds(left))
             if begin < gone:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from leasehold.db import timeline as stored
 from leasehold.db.lease import find_leases
 from leasehold.db.lease_history import changes_at
-from leasehold.leasing.timeline_bars import Piece
+from leasehold.leasing.timeline_bars import Piece, was_healed
 from leasehold.model.errors import InvalidInputError
 from leasehold.model.segment import Cause
 from leasehold.model.states import LeaseStatus
@@ -90,7 +90,7 @@ class Past:
         for number, lease_id, slots, demand, start, end, since, left, released, substitute, cause in booked:
             if start > now:
                 continue
-            of = (slots, demand, bool(substitute) or cause == Cause.HEALED)
+            of = (slots, demand, was_healed(left, cause, substitute=substitute))
             begin = start if since is None else max(start, since)
             gone = end if left is None else min(end, to_seconds(left))
             if begin < gone and begin <= now:

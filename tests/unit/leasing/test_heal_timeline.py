@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from leasehold.leasing.timeline import Question, timeline_of
+from leasehold.leasing.timeline_rows import Eyes
 from leasehold.manager.monitor import check_once
+from leasehold.model.caller import Caller, Sight
+from leasehold.model.resource import HOST
+from leasehold.model.timeline import BarKind, Timeline
+from leasehold.model.windows import Window
 from tests.factory import hosts, run_until
 from tests.stateful.audit import audit
 from tests.unit.leasing.looking import findings
@@ -60,3 +67,21 @@ def test_the_six_points_of_the_timeline(world: World) -> None:
     assert world.members(far.reservations[0].id) == {"cmp-02"}
     assert server.id not in world.servers()
     assert findings(world) == []
+
+
+def test_only_the_replacement_is_drawn_as_one(world: World) -> None:
+    lease = world.lease(RACK, start=0, end=2)
+    run_until(world, world.hour(0.1))
+    world.boot(lease)
+    world.fail("cmp-01")
+    run_until(world, world.hour(0.2))
+    question = Question((HOST,), Window(world.hour(-1), world.hour(3)))
+    for asked in (question, replace(question, as_of=world.now())):
+        drawn = timeline_of(world.service, Eyes(Caller("root", "demo"), Sight(), everything=True), asked)
+        assert isinstance(drawn, Timeline)
+        bars = [(drawn.rows[bar.row].name, bar.kind, bar.substitute) for bar in drawn.bars]
+        assert bars == [
+            ("cmp-01", BarKind.LEASE, False),
+            ("cmp-01", BarKind.VACATED, False),
+            ("cmp-02", BarKind.LEASE, True),
+        ]

@@ -258,6 +258,14 @@ class World:
                 if each.label in labels:
                     resource.change(self.service, kind, each.id, {}, restriction=said)
 
+    def give(self, owner: str | None, *labels: str, projects: Iterable[str] = ()) -> None:
+        """Say that the hosts and addresses with these labels belong to a project, and that these may use them too."""
+        said = Restriction(owner=owner, projects=frozenset(projects) or None)
+        for kind in (HOST, FLOATING_IP):
+            for each in queries.list_resources(self.service, kind):
+                if each.label in labels:
+                    resource.change(self.service, kind, each.id, {}, restriction=said)
+
     def enable(self, *labels: str) -> None:
         self.disable(*labels, disabled=False)
 

@@ -55,7 +55,7 @@ def test_every_route_is_reached(
         return said.out
 
     with caplog.at_level(logging.DEBUG):
-        own = (leases, offers, series, alarms, subscriptions, feeds, templates)
+        own = (leases, offers, series, alarms, subscriptions, feeds, templates, owned)
         for part in (*own, maintenances, hosts, resources, addresses, operators):
             part(run, client)
     document = requests.get(f"{endpoint}/openapi.json", timeout=10).json()
@@ -170,6 +170,18 @@ def templates(run: Run, _client: Client) -> None:
     run("template", "show", ident)
     run("template", "set", "kept", "--for", "2h")
     run("template", "delete", "kept")
+
+
+def owned(run: Run, client: Client) -> None:
+    """Run the commands of the resources that the project owns."""
+    run("host", "set", "gpu-03", "--owner", client.leases.list()[0].values["project_id"])
+    (found,) = client.owned_resources.list()
+    there = f'min=1,max=1,resource_properties=["==", "$id", "{found.id}"]'
+    wanted = ("--physical-reservation", there, "--from", "in 9 d", "--for", "1h")
+    ident = made(run("lease", "create", "there", *wanted, *_JSON))
+    assert ident in run("owned", "resource", "list")
+    run("owned", "lease", "delete", ident)
+    run("host", "set", "gpu-03", "--no-owner", "--all-projects")
 
 
 def maintenances(run: Run, _client: Client) -> None:

@@ -231,6 +231,7 @@ export type FloatingIpAnswer = {
   disabled?: boolean;
   disabled_reason?: string | null;
   projects?: Array<string> | null;
+  owner?: string | null;
 };
 
 export type FloatingIpBody = {
@@ -243,6 +244,7 @@ export type FloatingIpCreation = {
   floating_network_id: string;
   floating_ip_address: string;
   projects?: Array<string> | null;
+  owner?: string | null;
 };
 
 export type FloatingIpDescription = {
@@ -339,6 +341,7 @@ export type HostAnswer = {
   pool_reason?: string | null;
   held_for?: string | null;
   projects?: Array<string> | string | null;
+  owner?: string | null;
 };
 
 export type HostBody = {
@@ -356,6 +359,7 @@ export type HostChange = {
   disabled_reason?: boolean | string | number | null;
   pool?: boolean | string | number | null;
   projects?: Array<string> | boolean | string | number | null;
+  owner?: boolean | string | number | null;
 };
 
 export type HostCreation = {
@@ -363,6 +367,7 @@ export type HostCreation = {
   name?: string | null;
   pool?: string | number | boolean;
   projects?: Array<string> | boolean | string | number | null;
+  owner?: string | number | boolean | null;
 };
 
 export type HostDescription = {
@@ -628,6 +633,30 @@ export type OneTimeline = {
   timeline: TimelineAnswer;
 };
 
+export type OwnedResourceAnswer = {
+  id: string;
+  resource_type: string;
+  name: string;
+  owner: string;
+  projects: Array<string>;
+  capacity: Record<string, number>;
+  reservable: boolean;
+  health: string;
+  leases: Array<OwnedUseAnswer>;
+};
+
+export type OwnedResourceList = {
+  owned_resources: Array<OwnedResourceAnswer>;
+};
+
+export type OwnedUseAnswer = {
+  id: string;
+  project_id: string;
+  start_date: string;
+  end_date: string;
+  status: string;
+};
+
 export type PrivacyChange = {
   private: boolean;
 };
@@ -768,6 +797,7 @@ export type ResourceAnswer = {
   pool_reason: string | null;
   held_for: string | null;
   projects?: Array<string> | null;
+  owner?: string | null;
 };
 
 export type ResourceChange = {
@@ -776,11 +806,13 @@ export type ResourceChange = {
   disabled_reason?: string | null;
   pool?: "reservation" | "shared";
   projects?: Array<string> | null;
+  owner?: string | null;
 };
 
 export type ResourceCreation = ({
   properties?: Record<string, string | number | boolean>;
   projects?: Array<string> | null;
+  owner?: string | null;
 }) & (HostDescription | FloatingIpDescription);
 
 export type ResourceList = {
@@ -1530,6 +1562,28 @@ export interface Operations {
     };
     body: undefined;
     answer: OneAllocation;
+  };
+  "DELETE /v1/owned-leases/{owned_id}": {
+    path: {
+      owned_id: string;
+    };
+    query: {};
+    body: undefined;
+    answer: void;
+  };
+  "GET /v1/owned-resources": {
+    path: {};
+    query: {
+      all_projects?: boolean;
+      limit?: number;
+      marker?: string;
+      sort?: string;
+      name?: string;
+      health?: string;
+      reservable?: boolean;
+    };
+    body: undefined;
+    answer: OwnedResourceList;
   };
   "GET /v1/refusals": {
     path: {};

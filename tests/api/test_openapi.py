@@ -103,7 +103,7 @@ WINDOW = {
 FLAG = {"disabled": bool, "disabled_reason": type(None)}
 POOL = {"pool": str, "pool_reason": type(None), "held_for": type(None)}
 """What hosts and addresses have from 1.2 on, and resources."""
-RESTRICTION = {"projects": type(None)}
+RESTRICTION = {"projects": type(None), "owner": type(None)}
 """What they have from 1.3 on."""
 HOST = {
     **MADE,
@@ -178,6 +178,12 @@ TEMPLATE = {
     *KEYS,
 }
 FEED = {**dict.fromkeys(("id", "name", "project_id", "user_id", "created_at"), str), "own": bool}
+OWNED = {
+    **dict.fromkeys(("id", "resource_type", "name", "owner", "health"), str),
+    "projects": list,
+    "capacity": dict,
+    "reservable": bool,
+}
 DEFINITION = {**MADE, "resource_type": str, "property_name": str, "private": bool}
 """Of each object every key, with the type of its values."""
 
@@ -358,6 +364,7 @@ def test_every_answer_is_described(admin: Client, service: Service, document: di
         walk_offers(walk)
         walk_feeds(walk)
         walk_templates(walk)
+        walk_owned(walk)
         walk_operators(walk)
     # Calendar programs ask for no microversion, so it is there at each.
     walk.ask("GET", OF_CALENDARS, status=404, token="none-such")
@@ -505,6 +512,22 @@ def walk_templates(walk: Walk) -> None:
     walk.ask("POST", "/v1/leases", {**lease, "template": "course", "dry_run": True})
     walk.ask("DELETE", one, status=204, template_id=made["id"])
     walk.ask("POST", "/v1/leases", {**lease, "template": "course"}, status=404)
+
+
+def walk_owned(walk: Walk) -> None:
+    """Ask every route of the resources of owners."""
+    said = {"name": "gpu-03", "owner": "demo"}
+    host = walk.ask("POST", "/v1/os-hosts", said, status=201)["host"]["id"]
+    body = {**NEW_LEASE, "reservations": [hosts(1, resource_properties=f'["==", "$id", "{host}"]')]}
+    lease = walk.ask("POST", "/v1/leases", body, status=201)["lease"]
+    (owned,) = walk.ask("GET", "/v1/owned-resources")["owned_resources"]
+    (used,) = owned.pop("leases")
+    check_fields(owned, OWNED)
+    check_fields(used, dict.fromkeys(("id", "project_id", "start_date", "end_date", "status"), str))
+    assert (owned["id"], used["id"]) == (host, lease["id"])
+    walk.ask("DELETE", "/v1/owned-leases/{owned_id}", status=204, owned_id=lease["id"])
+    walk.ask("DELETE", "/v1/owned-leases/{owned_id}", status=404, owned_id=lease["id"])
+    walk.ask("DELETE", "/v1/os-hosts/{host_id}", status=204, host_id=host)
 
 
 def walk_operators(walk: Walk) -> None:

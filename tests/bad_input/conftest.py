@@ -119,6 +119,8 @@ def fill(new: World) -> dict[str, str]:
     places = {"lease_id": lease["id"], "active": active["id"], "host_id": "1", "name": "rack"}
     # A lease is not a maintenance window.
     places |= {"resource_type": "physical:host", "resource_id": "1", "maintenance_id": lease["id"]}
+    # Nor has it resources of an owner.
+    places["owned_id"] = lease["id"]
     places["reservation_id"] = lease["reservations"][0]["id"]
     places["running"] = active["reservations"][0]["id"]
     places["floatingip_id"] = new.get("/floatingips")["floatingips"][2]["id"]

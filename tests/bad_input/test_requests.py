@@ -30,6 +30,8 @@ from tests.bad_input.refusal import (
     NEWEST,
     OFFER,
     OFFERS,
+    OWNED,
+    OWNED_LEASE,
     PAST,
     PROPERTIES,
     REGIONS,
@@ -246,6 +248,7 @@ REFUSALS = [
     *(Refusal(method, f"{TEMPLATES}/none-such", headers=V1_3, **NOT_FOUND) for method in ("GET", "DELETE")),
     Refusal("PUT", f"{TEMPLATES}/none-such", {}, headers=V1_3, **NOT_FOUND),
     Refusal("GET", f"{FEEDS}/none-such.ics", status=404, code="feeds.unknown"),
+    Refusal("DELETE", "/v1/owned-leases/none-such", headers=V1_3, words=NO_SUCH_LEASE, **NOT_FOUND),
     Refusal("GET", ALARMS, query="all_projects=maybe", field="all_projects"),
 ]
 
@@ -421,6 +424,8 @@ FOR_ALL = {
     ("POST", "/v1/series"),
     ("GET", OFFERS),
     ("POST", OFFERS),
+    ("GET", OWNED),
+    ("DELETE", OWNED_LEASE),
 }
 """The routes that every member of a project may use, or every reader."""
 _HOOK = "/v1/subscriptions/{subscription_id}"

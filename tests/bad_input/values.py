@@ -200,7 +200,7 @@ NO_WORD: Values = ["", "x" * 256, *NO_TEXT]
 NAMING: dict[str, Values] = {"template": NO_WORD}
 NO_SHARING: Values = [["a b"], ["a:b"], ["x" * 37], [""], ["reservation"], ["a"] * 7, *NO_LIST]
 SHARING: dict[str, Values] = {"shared_with": NO_SHARING}
-RESTRICTING: dict[str, Values] = {"projects": NO_PROJECTS}
+RESTRICTING: dict[str, Values] = {"projects": NO_PROJECTS, "owner": ["", "x" * 256, *NO_TEXT]}
 SPANS = {"duration_seconds": NO_SPAN, **SHIFTS, **TRYING, **OWNING, **SHARING, **RESTRICTING, **NAMING}
 """Keys that are read from microversion 1.3 on."""
 NEW_IN_LEASE = {"duration_seconds": NO_SPAN, **TRYING, **OWNING, **NAMING}

@@ -15,6 +15,7 @@ from leasehold_client.host import Hosts
 from leasehold_client.lease import Leases
 from leasehold_client.maintenance import Maintenances
 from leasehold_client.offer import Offers
+from leasehold_client.owned_resource import OwnedResources
 from leasehold_client.property import Properties
 from leasehold_client.refusal import Refusals
 from leasehold_client.region import Regions
@@ -60,5 +61,6 @@ class Client:
         self.templates = Templates(transport)
         self.maintenances = Maintenances(transport)
         self.resources = Resources(transport)
+        self.owned_resources = OwnedResources(transport)
         self.audit = Audit(transport)
         self.refusals = Refusals(transport)

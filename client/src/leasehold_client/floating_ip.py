@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from leasehold_client.collection import said
 from leasehold_client.part import ALL
 
 if TYPE_CHECKING:
@@ -41,11 +42,12 @@ class FloatingIps:
     def get(self, ident: str) -> FloatingIp:
         return FloatingIp.read(self._transport.get(f"/floatingips/{ident}")["floatingip"])
 
-    def create(self, network_id: str, address: str, projects: Sequence[str] = ()) -> FloatingIp:
-        """Enrol an address of an external network; `projects` alone may use it, or all if there are none."""
-        body: dict[str, Any] = {"floating_network_id": network_id, "floating_ip_address": address}
-        if projects:
-            body["projects"] = list(projects)
+    def create(
+        self, network_id: str, address: str, projects: Sequence[str] = (), owner: str | None = None
+    ) -> FloatingIp:
+        """Enrol an address of an external network; `projects` and its `owner` alone may use it, or all if none are."""
+        body = {"floating_network_id": network_id, "floating_ip_address": address}
+        body |= said(projects=list(projects), owner=owner)
         return FloatingIp.read(self._transport.post("/floatingips", body)["floatingip"])
 
     def delete(self, ident: str) -> None:

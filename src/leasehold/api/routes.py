@@ -24,6 +24,7 @@ from leasehold.api.handlers import (
     lease,
     lease_history,
     maintenance,
+    owned_resource,
     refusal,
     region,
     resource,
@@ -49,6 +50,7 @@ from leasehold.api.models.host import HostChange, HostCreation, HostList, OneHos
 from leasehold.api.models.lease import LeaseAmendment, LeaseCreation, LeaseList, OneLease, SwapRequest
 from leasehold.api.models.lease_history import LeaseHistoryAnswer
 from leasehold.api.models.maintenance import MaintenanceCreation, MaintenanceList, OneMaintenance
+from leasehold.api.models.owned_resource import OwnedResourceList
 from leasehold.api.models.property import OneDefinition, PrivacyChange, PropertyList
 from leasehold.api.models.refusal import RefusalList
 from leasehold.api.models.region import RegionAvailabilityList, RegionList, RegionSearch, RegionWindowsList
@@ -81,6 +83,7 @@ from leasehold.api.policies import held_offer as held_offer_rules
 from leasehold.api.policies import host as host_rules
 from leasehold.api.policies import lease as lease_rules
 from leasehold.api.policies import maintenance as maintenance_rules
+from leasehold.api.policies import owned_resource as owned_resource_rules
 from leasehold.api.policies import refusal as refusal_rules
 from leasehold.api.policies import region as region_rules
 from leasehold.api.policies import resource as resource_rules
@@ -156,6 +159,7 @@ _L, _H, _F, _R = lease_rules, host_rules, floatingip_rules, resource_rules
 _S, _M, _A, _C = subscription_rules, maintenance_rules, alarm_rules, series_rules
 _Q, _O, _D, _T = availability_rules, held_offer_rules, feed_rules, template_rules
 _G, _N, _B = region_rules, audit_rules, refusal_rules
+_W = owned_resource_rules
 _NARROW, _ALL = ("lease_id", "reservation_id"), ("detail", "all")
 
 _LEASE, _HOST, _ADDRESS = "/v1/leases/{lease_id}", "/v1/os-hosts/{host_id}", "/v1/floatingips/{floatingip_id}"
@@ -341,6 +345,12 @@ ROUTES: tuple[Route, ...] = (
     _V1_3("PUT", _TEMPLATE, template.amend, (_T.PUT,), TemplateAmendment, OneTemplate),
     _V1_3("DELETE", _TEMPLATE, template.delete, (_T.DELETE,), success=GONE),
     _V1_3("GET", f"{_TYPE}/candidates", resource.list_candidates, (_R.GET_CANDIDATES,), None, CandidateList),
+    _V1_3(
+        *("GET", "/v1/owned-resources", owned_resource.list_owned, (_W.GET,), None, OwnedResourceList),
+        query=_EVERY,
+        filters=owned_resource.LISTED.query,
+    ),
+    _V1_3("DELETE", "/v1/owned-leases/{owned_id}", owned_resource.end_lease, (_W.END_LEASE,), success=GONE),
     _V1_3("GET", "/v1/audit", audit.show, (_N.GET,), None, OneAudit),
     _V1_3("POST", "/v1/audit", audit.ask, (_N.POST,), None, OneAudit, ACCEPTED),
     _V1_3("GET", "/v1/refusals", refusal.list_refusals, (_B.GET,), None, RefusalList, query=("from", "to")),

@@ -115,6 +115,9 @@ HISTORY: Mapping[Version, str] = {
 * Resources have `projects`, which administrators see, and set with POST of a host, a floating IP and a resource and
   with PUT of a host and a resource: the only projects that may use it, or null for all. Nobody else gets it, counts it
   or sees it.
+* Resources have an `owner`, set and shown like `projects`: the project that they belong to, which is always one of
+  those. `GET /v1/owned-resources` shows a project its resources, and which leases use them; `DELETE
+  /v1/owned-leases/{lease_id}` ends such a lease, if it has no others.
 * `/v1/offers`: an offer is decided as a lease is, and holds what it shows for some minutes; `POST
   /v1/offers/{offer_id}/accept` makes it a lease, else it lapses.
 * `/v1/feeds`: the leases of a project, or of a user in it, are read by calendar programs, at a secret address in

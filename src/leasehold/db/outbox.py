@@ -117,4 +117,5 @@ def _described(resource: Resource) -> dict[str, Any]:
         "disabled": resource.disabled,
         "disabled_reason": resource.disabled_reason,
         "projects": None if resource.projects is None else sorted(resource.projects),
+        **({} if resource.owner is None else {"owner": resource.owner}),
     }

@@ -64,6 +64,7 @@ def _resource(row: Row[Any], properties: Mapping[str, str]) -> Resource:
         membership_reason=row.membership_reason,
         held_for=row.held_for,
         projects=None if row.projects is None else frozenset(row.projects),
+        owner=row.owner,
     )
 
 
@@ -152,6 +153,13 @@ def closed_to(connection: Connection, resource_type: str, project_id: str) -> li
         query.where(resources.c.type == resource_type, resources.c.alive == 1, resources.c.projects.is_not(None))
     )
     return [row.number for row in rows if project_id not in row.projects]
+
+
+def owned_resources(connection: Connection, project_id: str | None) -> list[Resource]:
+    """Return the enrolled resources of all types that belong to a project, or with None to any; without properties."""
+    mine = resources.c.owner.is_not(None) if project_id is None else resources.c.owner == project_id
+    query = select(resources).where(resources.c.alive == 1, mine).order_by(resources.c.number)
+    return _assemble(connection.execute(query), ())
 
 
 def find_resource(connection: Connection, resource_type: str, ident: str) -> Resource | None:

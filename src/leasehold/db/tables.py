@@ -112,6 +112,7 @@ resources = Table(
     Column("membership_reason", String(500)),
     Column("held_for", String(36)),
     Column("projects", JSON(none_as_null=True)),
+    Column("owner", String(255)),
     UniqueConstraint("type", "id", "alive"),
     UniqueConstraint("type", "reference", "alive"),
     Index("ix_resources_pool_generation", "pool", "generation"),

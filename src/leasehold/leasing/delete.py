@@ -25,13 +25,15 @@ from leasehold.model.states import EventType, LeaseStatus
 from leasehold.model.transitions import Trigger, move
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from sqlalchemy import Connection
 
     from leasehold.leasing.service import Service
     from leasehold.model.lease import Lease
+
+    Check = Callable[[Connection, Lease], None]
 
 log = logging.getLogger(__name__)
 
@@ -40,10 +42,11 @@ UNTOUCHED = frozenset({LeaseStatus.PENDING, LeaseStatus.TERMINATED, LeaseStatus.
 """Statuses in which no resource of the lease is in use: it is deleted at once, and the cloud is cleaned afterwards."""
 
 
-def delete_lease(service: Service, lease_id: str, if_generation: int | None = None) -> None:
+def delete_lease(service: Service, lease_id: str, if_generation: int | None = None, check: Check | None = None) -> None:
     """Commit the deletion of a lease; its resources are released when its cloud objects are removed.
 
-    Deleting a lease in DELETING changes nothing. Raises NotFoundError, and StaleError for another generation.
+    Deleting a lease in DELETING changes nothing. Raises NotFoundError, StaleError for another generation, and what
+    `check` raises about the lease that is locked.
     """
     with service.db.reading() as connection:
         seen = find_lease(connection, lease_id)
@@ -51,7 +54,7 @@ def delete_lease(service: Service, lease_id: str, if_generation: int | None = No
         raise NotFoundError("lease_id", lease_id)
     if seen.status is LeaseStatus.DELETING:
         return
-    service.db.transact(_Deletion(service, seen, if_generation))
+    service.db.transact(_Deletion(service, seen, if_generation, check))
     service.wake()
 
 
@@ -81,6 +84,7 @@ class _Deletion:
     service: Service
     seen: Lease
     if_generation: int | None
+    check: Check | None
 
     def __call__(self, connection: Connection) -> None:
         generations = lock_pools(connection, pools_of(self.seen, self.service.types) | held_pools(self.seen))
@@ -89,6 +93,8 @@ class _Deletion:
             return
         if self.if_generation not in (None, lease.generation):
             raise StaleError
+        if self.check is not None:
+            self.check(connection, lease)
         untouched = lease.status in UNTOUCHED
         # The external service has never heard of a lease that waits.
         ends_now = not lease.reached(EventType.END) and not lease.waits

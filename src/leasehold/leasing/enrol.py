@@ -19,7 +19,7 @@ from leasehold.leasing.queries import get_resource
 from leasehold.model.errors import CloudUnavailableError, ConflictError, DuplicateError, InvalidInputError
 from leasehold.model.event_log import ResourceNews
 from leasehold.model.membership import Membership
-from leasehold.model.resource import ALWAYS_KNOWN, Health
+from leasehold.model.resource import ALWAYS_KNOWN, Health, Restriction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.leasing.service import Service
-    from leasehold.model.resource import Resource, Restriction
+    from leasehold.model.resource import Resource
     from leasehold.resource_types.enrolment import Discovery
     from leasehold.resource_types.registry import ResourceType
 
@@ -72,7 +72,7 @@ class _Enrolment:
         self._type = type_
         self._description = description
         self._properties = properties
-        self._projects = None if restriction is None or restriction.projects is None else sorted(restriction.projects)
+        self._restriction = restriction or Restriction()
         self._by = service.now() + UNFINISHED
         self._overlaps = False
 
@@ -153,7 +153,7 @@ class _Enrolment:
             "membership": found.membership,
             "health": health,
             "down_since": down_since,
-            "projects": self._projects,
+            **self._restriction.columns(),
             "created_at": now,
             "generation": generations[kind.pool] + 1,
         }

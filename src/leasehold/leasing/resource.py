@@ -79,7 +79,7 @@ def change(
     """Set properties of a resource, and whether it is disabled, all or none; the value None removes a property.
 
     A disabled resource keeps what is promised on it, and gets nothing new (decision 0052). So does one that becomes one
-    for other projects by a `restriction` (decision 0077). `pool` begins to move it
+    for other projects by a `restriction` (decisions 0077 and 0108). `pool` begins to move it
     there; who asks looks at it again. Raises NotFoundError, InUseError for a property that a current or future lease
     on the resource asked for, and what `ask_for_pool` raises.
     """
@@ -103,14 +103,14 @@ def change(
         after = replace(resource, properties=kept)
         if restriction is not None:
             after = restriction.applied(after)
-        if properties or after.projects != resource.projects:
+        if properties or (after.projects, after.owner) != (resource.projects, resource.owner):
             put_resource_events(connection, ResourceNews.CHANGED, [after], now)
         if disabling is not None:
             after = disabling.applied(after)
             _tell_disabled(connection, resource, after, disabling.by, now)
         values: dict[str, Any] = {"disabled": after.disabled, "disabled_reason": after.disabled_reason}
         if restriction is not None:
-            values["projects"] = None if after.projects is None else sorted(after.projects)
+            values |= restriction.columns(resource)
         if pool is not None:
             values |= columns_of(ask_for_pool(connection, type_, after, pool, now))
         update_resources(connection, [resource.number], generations[kind.pool] + 1, updated_at=now, **values)

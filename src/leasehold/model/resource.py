@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from leasehold.model.membership import Membership
 
@@ -56,15 +56,37 @@ class Disabling:
         return replace(resource, disabled=self.disabled, disabled_reason=(reason or None) if self.disabled else None)
 
 
+NOT_SAID: Final[frozenset[str]] = frozenset()
+"""No projects: a restriction that says nothing about them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Restriction:
-    """What an administrator says about who may use a resource: these `projects` alone, or None: everybody."""
+    """What an administrator says about who may use a resource: these `projects` alone, or None: everybody.
 
-    projects: frozenset[str] | None
+    `owner` is the project that it belongs to, None: nobody. `projects` NOT_SAID and `owner` "" stay as they are.
+    """
+
+    projects: frozenset[str] | None = NOT_SAID
+    owner: str | None = ""
 
     def applied(self, resource: Resource) -> Resource:
         """Return the resource after it."""
-        return replace(resource, projects=self.projects)
+        projects, owner = self._after(resource.projects, resource.owner)
+        return replace(resource, projects=projects, owner=owner)
+
+    def columns(self, resource: Resource | None = None) -> dict[str, Any]:
+        """Return these columns of a resource after it; None: of a new one."""
+        before = (None, None) if resource is None else (resource.projects, resource.owner)
+        projects, owner = self._after(*before)
+        return {"projects": None if projects is None else sorted(projects), "owner": owner}
+
+    def _after(self, projects: frozenset[str] | None, before: str | None) -> tuple[frozenset[str] | None, str | None]:
+        """Return the projects and the owner: it is always one of them, and a former one only if that is said."""
+        owner = before if self.owner == "" else self.owner
+        said = (projects or NOT_SAID) - {before} if self.projects == NOT_SAID else self.projects
+        allowed = (said or NOT_SAID) | ({owner} if owner else NOT_SAID)
+        return allowed or None, owner
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +105,8 @@ class Resource:
     `membership` is the pool that it is in or moves to, `membership_since` since when; None means since its enrolment.
     `membership_reason` is why the last draw failed; None if none has failed since. `held_for` is the best-effort lease
     that it is held for: no other lease may be promised it (decision 0060). `projects` are those that may use it, None
-    for all: nobody else is promised it, or told of it (decision 0077).
+    for all: nobody else is promised it, or told of it (decision 0077). `owner` is the one of them that it belongs to
+    (decision 0108).
     """
 
     number: int
@@ -110,6 +133,7 @@ class Resource:
     membership_reason: str | None = None
     held_for: str | None = None
     projects: frozenset[str] | None = None
+    owner: str | None = None
 
     @property
     def reservable(self) -> bool:

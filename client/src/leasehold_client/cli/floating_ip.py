@@ -58,7 +58,8 @@ class CreateFloatingIp(TalkingShow):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
-        made = self.client.floating_ips.create(parsed_args.network, parsed_args.address, parsed_args.projects)
+        where, for_whom = (parsed_args.network, parsed_args.address), (parsed_args.projects, parsed_args.owner)
+        made = self.client.floating_ips.create(*where, *for_whom)
         return fields(_shown(made))
 
 

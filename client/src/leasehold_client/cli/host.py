@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from leasehold_client.host import Host
 
 _PATH = "/os-hosts"
-CHANGES = "--disable REASON, --enable, --pool, --project or --all-projects"
+CHANGES = "--disable REASON, --enable, --pool, --project, --all-projects, --owner or --no-owner"
 """The options of what may change of every resource, for a message."""
 _CELLS: Mapping[str, Callable[[Host], object]] = {
     "id": lambda host: host.id,
@@ -68,7 +68,7 @@ class CreateHost(TalkingShow):
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         values = dict(parsed_args.extra) | ({} if parsed_args.pool is None else {"pool": parsed_args.pool})
-        values |= {"projects": parsed_args.projects} if parsed_args.projects else {}
+        values |= named_projects(parsed_args)
         return fields(_shown(self.client.hosts.create(parsed_args.host, values)))
 
 
@@ -134,23 +134,44 @@ def add_pool(parser: argparse.ArgumentParser, text: str) -> None:
 
 
 def add_projects(parser: Adds) -> None:
-    """Add the option that names the projects that alone may use a resource."""
+    """Add the options that name the projects that alone may use a resource, and the one that it belongs to."""
+    _add_projects(parser)
+    _add_owner(parser)
+
+
+def _add_projects(parser: Adds) -> None:
     text = "a project, by ID, that alone may lease it; of several name all"
     add_repeated(parser, "--project", "projects", str, "<project>", text)
+
+
+def _add_owner(parser: Adds) -> None:
+    parser.add_argument("--owner", metavar="<project>", help="the project, by ID, that it belongs to and may lease it")
+
+
+def named_projects(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the keys of the API that `add_projects` asks for."""
+    said = {"projects": options.projects, "owner": options.owner}
+    return {key: value for key, value in said.items() if value}
 
 
 def add_restriction(parser: argparse.ArgumentParser) -> None:
     """Add the options that say which projects may use a resource from now on."""
     which = parser.add_mutually_exclusive_group()
-    add_projects(which)
+    _add_projects(which)
     which.add_argument("--all-projects", action="store_true", help="every project may lease it again")
+    whose = parser.add_mutually_exclusive_group()
+    _add_owner(whose)
+    whose.add_argument("--no-owner", action="store_true", help="it belongs to no project any more")
 
 
 def asked_changes(options: argparse.Namespace) -> dict[str, Any]:
     """Return the keys of the API that `add_service`, `add_pool` and `add_restriction` ask for."""
     values: dict[str, Any] = {} if options.pool is None else {"pool": options.pool}
-    if options.projects or options.all_projects:
-        values["projects"] = options.projects or None
+    values |= named_projects(options)
+    if options.all_projects:
+        values["projects"] = None
+    if options.no_owner:
+        values["owner"] = None
     if options.disable is not None:
         values |= {"disabled": True, "disabled_reason": options.disable}
     if options.enable:

@@ -56,6 +56,7 @@ CHOICES: Mapping[str, Choice] = {
         sorts=("created_at", "channel", "target", "status", "position"),
     ),
     "/feeds": Choice(("name",), ("own",), sorts=("created_at", "name")),
+    "/owned-resources": Choice(("name", "health"), ("reservable",), sorts=("name", "resource_type")),
     "/lease-templates": Choice(("name",), ("public",), sorts=("created_at", "name", "updated_at")),
 }
 """The choice of each list by its path after `/v1`."""

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 from leasehold_client.cli import typed
 from leasehold_client.cli.base import Talking, TalkingLister, TalkingShow, fields, sorted_rows
 from leasehold_client.cli.columns import Shown
-from leasehold_client.cli.host import CHANGES, add_pool, add_projects, add_restriction, add_service, asked_changes
+from leasehold_client.cli.host import (
+    CHANGES,
+    add_pool,
+    add_projects,
+    add_restriction,
+    add_service,
+    asked_changes,
+    named_projects,
+)
 from leasehold_client.cli.lease_options import add_repeated
 from leasehold_client.cli.part import add_part, asked_part, rows_of
 from leasehold_client.cli.things import thing_fields
@@ -105,8 +113,8 @@ class CreateResource(TalkingShow):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
-        properties, named = dict(parsed_args.properties), parsed_args.projects
-        values = dict(parsed_args.values) | ({"projects": named} if named else {})
+        properties = dict(parsed_args.properties)
+        values = dict(parsed_args.values) | named_projects(parsed_args)
         made = self.client.resources.create(parsed_args.resource_type, values, properties)
         return fields(thing_fields(self, made))
 

@@ -50,7 +50,7 @@ def show(call: Call, floatingip_id: str) -> Reply:
 
 
 def create(call: Call, body: FloatingIpCreation) -> Reply:
-    """Enrol a floating IP; from 1.3 on `projects` are those that alone may use it."""
+    """Enrol a floating IP; from 1.3 on `projects` are those that alone may use it, and `owner` is whose it is."""
     where = {"floating_network_id": body.floating_network_id, "floating_ip_address": body.floating_ip_address}
     restriction = asked_restriction(call, body.model_dump(include=set(RESTRICTION_KEYS), exclude_unset=True))
     enrolled = enrol(call.service, FLOATING_IP, where, restriction=restriction)

@@ -60,7 +60,7 @@ def show(call: Call, host_id: str) -> Reply:
 def create(call: Call, body: HostCreation) -> Reply:
     """Enrol a host; keys named like a discovered field are dropped, as v1 does, and refused from 1.2 on.
 
-    From 1.3 on `projects` are those that alone may use it.
+    From 1.3 on `projects` are those that alone may use it, and `owner` is the project that it belongs to.
     """
     reference = body.name if body.id is None else str(body.id)
     if not reference:
@@ -78,7 +78,7 @@ def change(call: Call, host_id: str, body: HostChange) -> Reply:
     """Set properties of a host, all of them or none; null removes a property, as `blazar host-unset` requests.
 
     From 1.2 on `disabled` takes the host out of service, with a `disabled_reason`, or puts it back, and `pool` begins
-    to move it into that pool. From 1.3 on `projects` are those that alone may use it.
+    to move it into that pool. From 1.3 on `projects` are those that alone may use it, and `owner` is whose it is.
     """
     sent = dict(body.model_extra or {})
     disabling = asked_disabling(call, _taken(call, DISABLING_KEYS, sent))

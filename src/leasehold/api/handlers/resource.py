@@ -19,7 +19,7 @@ from leasehold.leasing.candidates import candidates_of
 from leasehold.leasing.enrol import enrol
 from leasehold.model.errors import InvalidInputError, MissingParameterError, NotFoundError
 from leasehold.model.membership import Membership
-from leasehold.model.resource import ALWAYS_KNOWN, Disabling, Restriction
+from leasehold.model.resource import ALWAYS_KNOWN, NOT_SAID, Disabling, Restriction
 from leasehold.resource_types.fields import read
 from leasehold.resource_types.unknown_keys import refuse_unknown
 
@@ -43,7 +43,7 @@ DISABLING_KEYS = frozenset(DisablingChange.model_fields)
 POOL_KEYS = frozenset(PoolChange.model_fields)
 """The keys of a PUT that move a resource between the pools."""
 RESTRICTION_KEYS = frozenset(RestrictionChange.model_fields)
-"""The keys of a PUT that say which projects may use a resource."""
+"""The keys of a PUT that say which projects may use a resource, and whose it is."""
 
 
 def known(call: Call, resource_type: str) -> ResourceType:
@@ -79,7 +79,7 @@ def show(call: Call, resource_type: str, resource_id: str) -> Reply:
 
 
 def create(call: Call, resource_type: str, body: ResourceCreation) -> Reply:
-    """Enrol a resource; from 1.3 on `projects` are those that alone may use it."""
+    """Enrol a resource; from 1.3 on `projects` are those that alone may use it, and `owner` is whose it is."""
     type_ = known(call, resource_type)
     shape = type_.driver.description
     if shape is None:
@@ -103,7 +103,7 @@ def change(call: Call, resource_type: str, resource_id: str, body: ResourceChang
     """Set properties of a resource, all of them or none; null removes a property.
 
     `disabled` takes the resource out of service, with a `disabled_reason`, or puts it back; `pool` begins to move it;
-    from 1.3 on `projects` are those that alone may use it.
+    from 1.3 on `projects` are those that alone may use it, and `owner` is the project that it belongs to.
     """
     if not body.model_fields_set:
         missing = "properties"
@@ -139,14 +139,18 @@ def asked_pool(call: Call, sent: Mapping[str, Any]) -> Membership | None:
 
 
 def asked_restriction(call: Call, sent: Mapping[str, Any]) -> Restriction | None:
-    """Return which projects alone may use a resource by this key of a request; None without it.
+    """Return which projects alone may use a resource, and whose it is, by these keys of a request; None without any.
 
     Raises InvalidInputError.
     """
     if not sent:
         return None
-    projects = read_body(RestrictionChange, dict(sent), call.version).projects
-    return Restriction(None if projects is None else frozenset(projects))
+    change = read_body(RestrictionChange, dict(sent), call.version)
+    named = None if change.projects is None else frozenset(change.projects)
+    return Restriction(
+        projects=named if "projects" in sent else NOT_SAID,
+        owner=change.owner if "owner" in sent else "",
+    )
 
 
 def delete(call: Call, resource_type: str, resource_id: str) -> Reply:

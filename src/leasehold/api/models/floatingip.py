@@ -8,20 +8,21 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from leasehold.api.models.base import RequestModel
-from leasehold.api.models.resource import Projects, unless_absent
-from leasehold.api.versions import RESTRICTIONS
-
-_SINCE = {"projects": RESTRICTIONS}
+from leasehold.api.models.resource import SINCE_OF_RESTRICTION, Owner, Projects, unless_absent
 
 
 class FloatingIpCreation(RequestModel):
-    """The body of POST /v1/floatingips; from 1.3 on `projects` are those that alone may use it, null for all."""
+    """The body of POST /v1/floatingips.
+
+    From 1.3 on `projects` are those that alone may use it, null for all, and `owner` is the one that it belongs to.
+    """
 
     floating_network_id: Annotated[str, Field(min_length=1, max_length=255)]
     floating_ip_address: Annotated[str, Field(min_length=1, max_length=64)]
     projects: Projects | None = Field(default=None, json_schema_extra=unless_absent)
+    owner: Owner | None = Field(default=None, json_schema_extra=unless_absent)
 
-    since = _SINCE
+    since = SINCE_OF_RESTRICTION
 
 
 class FloatingIpAnswer(TypedDict):
@@ -37,6 +38,7 @@ class FloatingIpAnswer(TypedDict):
     disabled: NotRequired[bool]
     disabled_reason: NotRequired[str | None]
     projects: NotRequired[list[str] | None]
+    owner: NotRequired[str | None]
 
 
 class OneFloatingIp(TypedDict):

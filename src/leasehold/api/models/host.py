@@ -26,6 +26,10 @@ _OWN: JsonDict = {
         "items": {"type": "string"},
         "description": "From 1.3 on: the projects that alone may use it, null for all; before, a property",
     },
+    "owner": {
+        "type": ["string", "number", "boolean", "null"],
+        "description": "From 1.3 on: the project that it belongs to, null for none; before, a property",
+    },
 }
 
 
@@ -39,7 +43,7 @@ class HostCreation(RequestModel):
     """The body of POST /v1/os-hosts: the hypervisor, by id or by name; every other key becomes a property.
 
     From 1.2 on `pool` is the pool of the host, `reservation` or `shared`; a shared one may have servers. From 1.3 on
-    `projects` are the ids of those that alone may use it, null for all.
+    `projects` are the ids of those that alone may use it, null for all, and `owner` is the one that it belongs to.
     """
 
     model_config = ConfigDict(**{**TAKES_PROPERTIES, "json_schema_extra": _describe_creation})
@@ -58,6 +62,7 @@ _DISABLING: JsonDict = {
         "items": {"type": "string"},
         "description": "From 1.3 on: the projects that alone may use it, null for all",
     },
+    "owner": {**_PROPERTY, "description": "From 1.3 on: the project that it belongs to, null for none"},
 }
 """Before 1.2 they are properties like any other."""
 
@@ -67,7 +72,8 @@ class HostChange(RequestModel):
 
     From 1.2 on `disabled`, a boolean, takes the host out of service or puts it back, and `disabled_reason` is a text
     that stays if it is absent, and goes if it is empty; `pool` begins to move it into that pool. From 1.3 on
-    `projects` are the ids of those that alone may use it, null for all. Before, they are properties.
+    `projects` are the ids of those that alone may use it, null for all, and `owner` is the one that it belongs to.
+    Before, they are properties.
     """
 
     model_config = ConfigDict(**{**TAKES_PROPERTIES, "json_schema_extra": {**CHANGES, "properties": _DISABLING}})
@@ -98,6 +104,7 @@ class HostAnswer(TypedDict):
     pool_reason: NotRequired[str | None]
     held_for: NotRequired[str | None]
     projects: NotRequired[list[str] | str | None]
+    owner: NotRequired[str | None]
 
 
 class OneHost(TypedDict):

@@ -15,6 +15,14 @@ if TYPE_CHECKING:
     from pydantic.config import JsonDict
 
 
+OWNER: JsonDict = {
+    "type": ["string", "null"],
+    "minLength": 1,
+    "maxLength": 255,
+    "description": "From 1.3 on: the project that it belongs to, which is one of `projects`; null for none",
+}
+
+
 def _describe_projects(schema: JsonDict) -> None:
     described = schema["properties"]
     projects: JsonDict = {
@@ -24,13 +32,15 @@ def _describe_projects(schema: JsonDict) -> None:
         "maxItems": MOST_PROJECTS,
         "description": "From 1.3 on: the projects that alone may use it, null for all",
     }
-    schema["properties"] = {**(described if isinstance(described, dict) else {}), "projects": projects}
+    own: JsonDict = {"projects": projects, "owner": OWNER}
+    schema["properties"] = {**(described if isinstance(described, dict) else {}), **own}
 
 
 class ResourceCreation(RequestModel):
     """The body of POST /v1/resources/{resource_type}: what the type needs to find the resource, and its properties.
 
-    From 1.3 on `projects` are those that alone may use it, null for all; before, a key like those of the type.
+    From 1.3 on `projects` are those that alone may use it, null for all, and `owner` is the one that it belongs to;
+    before, keys like those of the type.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True, json_schema_extra=_describe_projects)
@@ -56,10 +66,14 @@ Projects = Annotated[
 ]
 
 
-class RestrictionChange(RequestModel):
-    """The part of a request that says which projects alone may use a resource; null: all."""
+Owner = Annotated[str, Field(min_length=1, max_length=255)]
 
-    projects: Projects | None
+
+class RestrictionChange(RequestModel):
+    """The part of a request that says which projects alone may use a resource, and whose it is; null: all, nobody."""
+
+    projects: Projects | None = None
+    owner: Owner | None = None
 
 
 Pool = Literal["reservation", "shared"]
@@ -76,15 +90,15 @@ def unless_absent(schema: JsonDict) -> None:
     del schema["default"]
 
 
-_SINCE_OF_CHANGE = {"projects": RESTRICTIONS}
+SINCE_OF_RESTRICTION = dict.fromkeys(RestrictionChange.model_fields, RESTRICTIONS)
 
 
 class ResourceChange(RequestModel):
     """The body of PUT /v1/resources/{resource_type}/{resource_id}: properties by name, null for those to remove.
 
     `disabled` takes it out of service or puts it back; a `disabled_reason` that is absent stays, and an empty one goes.
-    `pool` begins to move a host into that pool. From 1.3 on `projects` are those that alone may use it, null for all.
-    At least a property, `disabled`, `pool` or `projects` is there.
+    `pool` begins to move a host into that pool. From 1.3 on `projects` are those that alone may use it, null for all,
+    and `owner` is the one that it belongs to. At least a property, `disabled`, `pool`, `projects` or `owner` is there.
     """
 
     properties: dict[str, Any] = Field(default_factory=dict, json_schema_extra={**_CHANGED, "minProperties": 0})
@@ -92,14 +106,16 @@ class ResourceChange(RequestModel):
     disabled_reason: Reason | None = None
     pool: Pool = Field(default="reservation", json_schema_extra=unless_absent)
     projects: Projects | None = Field(default=None, json_schema_extra=unless_absent)
+    owner: Owner | None = Field(default=None, json_schema_extra=unless_absent)
 
-    since = _SINCE_OF_CHANGE
+    since = SINCE_OF_RESTRICTION
 
 
 class RestrictedAnswer(TypedDict):
-    """The projects that alone may use a resource, from 1.3 on; null: all."""
+    """The projects that alone may use a resource, from 1.3 on, null: all; and the one that it belongs to."""
 
     projects: list[str] | None
+    owner: str | None
 
 
 class DisabledAnswer(TypedDict):
@@ -141,6 +157,7 @@ class ResourceAnswer(TypedDict):
     pool_reason: str | None
     held_for: str | None
     projects: NotRequired[list[str] | None]
+    owner: NotRequired[str | None]
 
 
 class CandidateAnswer(TypedDict):

@@ -20,6 +20,7 @@ from leasehold.api.policies import (
     host,
     lease,
     maintenance,
+    owned_resource,
     refusal,
     region,
     resource,
@@ -50,6 +51,7 @@ _NEWER = (
     template,
     region,
     timeline,
+    owned_resource,
 )
 _FOR_OPERATORS = (audit, refusal)
 _OURS = (base, lease, host, floatingip, resource, *_NEWER, *_FOR_OPERATORS)

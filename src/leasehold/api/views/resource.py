@@ -48,8 +48,9 @@ def _shown(resource: Resource) -> dict[str, object]:
 
 
 def show_restricted(resource: Resource) -> RestrictedAnswer:
-    """Return which projects alone may use the resource; None: all."""
-    return {"projects": None if resource.projects is None else sorted(resource.projects)}
+    """Return which projects alone may use the resource, None: all; and the one that it belongs to."""
+    projects = None if resource.projects is None else sorted(resource.projects)
+    return {"projects": projects, "owner": resource.owner}
 
 
 def show_disabled(resource: Resource) -> DisabledAnswer:

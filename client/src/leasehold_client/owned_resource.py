@@ -1,0 +1,60 @@
+"""The resources that a project owns, and the leases that use them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from leasehold_client.collection import OwnCollection
+from leasehold_client.wire import read_time
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedUse:
+    """A lease, of whatever project, that uses a resource; its dates are aware and in UTC."""
+
+    id: str
+    project_id: str
+    start: datetime
+    end: datetime
+    status: str
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> OwnedUse:
+        """Return the use of an answer."""
+        dates = read_time(values["start_date"]), read_time(values["end_date"])
+        return cls(values["id"], values["project_id"], *dates, values["status"])
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedResource:
+    """A resource of the project `owner`, and the leases that use it, the first to begin first."""
+
+    id: str
+    resource_type: str
+    name: str
+    owner: str
+    leases: Sequence[OwnedUse]
+    values: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> OwnedResource:
+        """Return the resource of an answer."""
+        keys = ("id", "resource_type", "name", "owner")
+        leases = [OwnedUse.read(each) for each in values["leases"]]
+        return cls(**{key: values[key] for key in keys}, leases=leases, values=values)
+
+
+class OwnedResources(OwnCollection[OwnedResource]):
+    """The resources that the caller's project owns."""
+
+    PATH, ONE, MANY, NOUN = "/owned-resources", "owned_resource", "owned_resources", "owned resource"
+    THING = OwnedResource
+
+    def end_lease(self, lease_id: str) -> None:
+        """Delete a lease, of whatever project, that has resources of this project alone."""
+        self._transport.delete(f"/owned-leases/{lease_id}")

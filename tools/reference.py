@@ -20,6 +20,7 @@ from leasehold.api.policies import (
     event_log,
     feed,
     floatingip,
+    forecast,
     held_offer,
     host,
     lease,
@@ -108,6 +109,7 @@ POLICY_SECTIONS: Mapping[str, Any] = {
     "Resources of owners": owned_resource,
     "Findings of the audit": audit,
     "Refusals": refusal,
+    "The forecast": forecast,
     "Rules that other rules refer to": base,
 }
 

@@ -208,10 +208,11 @@ def hosts(run: Run, _client: Client) -> None:
 
 
 def operators(run: Run, _client: Client) -> None:
-    """Run the commands about what the service has found and refused."""
+    """Run the commands about what the service has found, refused and expects."""
     run("audit", "show")
     run("audit", "start")
     run("refusal", "list", "--from", "2 d ago")
+    run("forecast", "--for", "2d")
 
 
 def resources(run: Run, _client: Client) -> None:

@@ -256,6 +256,33 @@ export type FloatingIpList = {
   floatingips: Array<FloatingIpAnswer>;
 };
 
+export type ForecastAnswer = {
+  resource_type: string;
+  unit: string;
+  from: string;
+  to: string;
+  step_seconds: number;
+  weeks: number;
+  least_weeks: number;
+  high_quantile: number;
+  waiting_uncounted: boolean;
+  steps: ForecastSteps;
+};
+
+export type ForecastSteps = {
+  from: Array<string>;
+  capacity: Array<number>;
+  promised: Array<number>;
+  backlog: Array<number>;
+  shortfall: Array<number>;
+  expected_median: Array<number> | null;
+  expected_high: Array<number> | null;
+  additional_median: Array<number> | null;
+  additional_high: Array<number> | null;
+  shortfall_median: Array<number> | null;
+  shortfall_high: Array<number> | null;
+};
+
 export type FoundReservation = {
   resource_type: string;
   amount: number;
@@ -592,6 +619,10 @@ export type OneFeed = {
 
 export type OneFloatingIp = {
   floatingip: FloatingIpAnswer;
+};
+
+export type OneForecast = {
+  forecast: ForecastAnswer;
 };
 
 export type OneHost = {
@@ -1250,6 +1281,18 @@ export interface Operations {
     query: {};
     body: undefined;
     answer: OneFloatingIp;
+  };
+  "GET /v1/forecast": {
+    path: {};
+    query: {
+      resource_type?: string;
+      from?: string;
+      to?: string;
+      step_seconds?: number;
+      weeks?: number;
+    };
+    body: undefined;
+    answer: OneForecast;
   };
   "GET /v1/lease-templates": {
     path: {};

@@ -531,10 +531,11 @@ def walk_owned(walk: Walk) -> None:
 
 
 def walk_operators(walk: Walk) -> None:
-    """Look at what the audit has found, and at what was refused."""
+    """Look at what the audit has found, at what was refused, and at what will be asked for."""
     walk.ask("POST", "/v1/leases", {**NEW_LEASE, "reservations": [instances(amount=99)]}, status=409)
     (refused,) = (each for each in walk.ask("GET", "/v1/refusals")["refusals"] if each["operation"] == "create")
     assert refused["missing"] > 0
+    assert walk.ask("GET", "/v1/forecast")["forecast"]["weeks"] == 0
     walk.ask("GET", f"{TYPE}/candidates", resource_type="physical:host")
     walk.ask("GET", "/v1/audit")
     walk.ask("POST", "/v1/audit", status=202)

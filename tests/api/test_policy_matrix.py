@@ -86,6 +86,7 @@ EXPECTED: Mapping[str, Let] = {
     "leasehold:audit:get": ADMINS,
     "leasehold:audit:post": ADMINS,
     "leasehold:refusals:get": ADMINS,
+    "leasehold:forecast:get": ADMINS,
     "leasehold:availability:search": READERS,
     "leasehold:availability:get_properties": READERS,
     "leasehold:regions:get": READERS,

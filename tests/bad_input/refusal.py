@@ -33,11 +33,12 @@ REGIONS, EVERYWHERE = "/v1/regions", "/v1/regions/availability/search"
 FEEDS, FEED = "/v1/feeds", "/v1/feeds/{feed_id}"
 TEMPLATES, TEMPLATE = "/v1/lease-templates", "/v1/lease-templates/{template_id}"
 _OF_PROJECTS = (WINDOWS, ALARMS, MANY, OFFERS, FEEDS, TEMPLATES)
-TIMELINE, AUDIT, REFUSALS = "/v1/timeline", "/v1/audit", "/v1/refusals"
+TIMELINE, AUDIT, REFUSALS, FORECAST = "/v1/timeline", "/v1/audit", "/v1/refusals", "/v1/forecast"
 OWNED, OWNED_LEASE = "/v1/owned-resources", "/v1/owned-leases/{owned_id}"
 _TYPES = ("/v1/resources", "/v1/events", "/v1/subscriptions")
 _OF_OWNERS = (OWNED, "/v1/owned-leases")
-_NEWER = (*_OF_PROJECTS, FREE, REGIONS, TIMELINE, AUDIT, REFUSALS, CANDIDATES, *_OF_OWNERS)
+_SEEN = (FREE, REGIONS, TIMELINE, AUDIT, REFUSALS, FORECAST)
+_NEWER = (*_OF_PROJECTS, *_SEEN, CANDIDATES, *_OF_OWNERS)
 NEW = (*_TYPES, SWAP, HEAL, HELD, PAST, PART, *_NEWER)
 """Paths that are new since 1.1."""
 NEWEST = "1.3"

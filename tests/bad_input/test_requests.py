@@ -19,6 +19,7 @@ from tests.bad_input.refusal import (
     EVERYWHERE,
     FEED,
     FEEDS,
+    FORECAST,
     FREE,
     HELD,
     HOST,
@@ -204,6 +205,16 @@ METHODS = (
     ("PUT", f"{ADDRESSES}/x", "DELETE, GET, HEAD"),
     ("POST", "/", "GET, HEAD"),
 )
+NO_FORECAST = (
+    ("resource_type", "virtual:instance", "ask for physical:host"),
+    ("resource_type", "virtual:quantum", "not supported"),
+    *(
+        ("step_seconds", text, "step_seconds has to be")
+        for text in ("0", "-3600", "1800", "3601", "18000", "1e9", "9" * 40)
+    ),
+    *(("weeks", text, "from 4 to 26") for text in ("0", "3", "27", "-8", "many", "8.0")),
+    ("to", "2032-05-01T00:00:00Z", "Ask for a shorter window"),
+)
 NO_LIMIT = ("0", "-1", "1001", "1.0", "many", "9" * 40, "١")  # noqa: RUF001 - an Arabic-Indic digit
 REFUSALS = [
     *(Refusal("GET", path, **ROUTE) for path in UNKNOWN_PATHS),
@@ -250,6 +261,19 @@ REFUSALS = [
     Refusal("GET", f"{FEEDS}/none-such.ics", status=404, code="feeds.unknown"),
     Refusal("DELETE", "/v1/owned-leases/none-such", headers=V1_3, words=NO_SUCH_LEASE, **NOT_FOUND),
     Refusal("GET", ALARMS, query="all_projects=maybe", field="all_projects"),
+    *(
+        Refusal("GET", FORECAST, query=f"{key}={text}", headers=V1_3, field=key, words=words)
+        for key, text, words in NO_FORECAST
+    ),
+    *(
+        Refusal("GET", FORECAST, query=f"{key}={text}", headers=V1_3, code="input.date", field=key, words=words)
+        for key, text, words in (
+            ("from", "tomorrow", "invalid date"),
+            ("from", "9999-12-31T00:00:00Z", "invalid date"),
+            ("to", "%00", "invalid date"),
+            ("to", "2001-01-01T00:00:00Z", "later than now"),
+        )
+    ),
 ]
 
 

@@ -11,6 +11,7 @@ from leasehold_client.availability import AvailabilityCalls
 from leasehold_client.event import Events
 from leasehold_client.feed import Feeds
 from leasehold_client.floating_ip import FloatingIps
+from leasehold_client.forecast import Forecasts
 from leasehold_client.host import Hosts
 from leasehold_client.lease import Leases
 from leasehold_client.maintenance import Maintenances
@@ -64,3 +65,4 @@ class Client:
         self.owned_resources = OwnedResources(transport)
         self.audit = Audit(transport)
         self.refusals = Refusals(transport)
+        self.forecasts = Forecasts(transport)

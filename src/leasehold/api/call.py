@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service
 
 LONGEST_ID = 255
-NUMBER = re.compile(r"0|[1-9]\d{0,3}", re.ASCII)
+NUMBER = re.compile(r"0|[1-9]\d{0,5}", re.ASCII)
 SWITCH = {"true": True, "1": True, "false": False, "0": False}
 NOBODY = Caller(user_id="", project_id="")
 """The caller of a route that asks for no identity."""

@@ -144,6 +144,8 @@ HISTORY: Mapping[Version, str] = {
 * `GET /v1/refusals` counts for administrators how many requests were refused in each hour, why, and how many more
   hosts, instances or addresses would have granted them.
 * `GET /v1/resources/{resource_type}/candidates` shows administrators what the cloud has and could be enrolled.
+* `GET /v1/forecast` shows administrators how many resources will be asked for, by what is promised, what waits and what
+  past weeks let one expect, and how many will be missing.
 """,
 }
 """What each microversion brought, as Markdown; the OpenAPI document and docs/reference/api-history.md show it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import replace
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -18,6 +19,8 @@ from leasehold_client.lease import HOST
 
 if TYPE_CHECKING:
     import argparse
+    from datetime import tzinfo
+    from typing import TextIO
 
 WEEK = timedelta(days=7)
 _CLEAR = "\x1b[H\x1b[2J"
@@ -82,14 +85,20 @@ class ShowCalendar(Talking):
         return [Row(host.name, taken.get(host.id, []), host.reservable) for host in hosts]
 
     def _style(self, options: argparse.Namespace) -> Style:
-        encoding = (self.app.stdout.encoding or "ascii").lower()
-        return Style(
-            width=shutil.get_terminal_size(_NO_TERMINAL).columns,
-            zone=self.clock.zone,
-            colour=self.app.stdout.isatty() and not options.no_color and "NO_COLOR" not in os.environ,
-            ascii=options.ascii or not encoding.startswith("utf"),
-        )
+        style = style_of(self.app.stdout, self.clock.zone, ascii_only=options.ascii)
+        return replace(style, colour=style.colour and not options.no_color)
 
     def _write(self, lines: list[str]) -> None:
         self.app.stdout.write("\n".join(lines) + "\n")
         self.app.stdout.flush()
+
+
+def style_of(stdout: TextIO, zone: tzinfo, *, ascii_only: bool) -> Style:
+    """Return the style of what is drawn there: as wide as the terminal, in colours if there is one."""
+    encoding = (stdout.encoding or "ascii").lower()
+    return Style(
+        width=shutil.get_terminal_size(_NO_TERMINAL).columns,
+        zone=zone,
+        colour=stdout.isatty() and "NO_COLOR" not in os.environ,
+        ascii=ascii_only or not encoding.startswith("utf"),
+    )

@@ -137,3 +137,51 @@ def draw_counts(noun: str, counts: Sequence[Count], start: datetime, end: dateti
 def _digit(counts: Sequence[Count], start: datetime, end: datetime) -> str:
     least = min((each.free for each in counts if each.start < end and start < each.end), default=0)
     return "+" if least > MOST_DIGIT else str(least)
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """How high the demand stands over `[start, end)`: `heights` do not descend, one for each mark of `draw_levels`."""
+
+    start: datetime
+    end: datetime
+    heights: tuple[int, ...]
+    capacity: int
+
+
+def draw_levels(levels: Sequence[Level], names: Sequence[str], rows: int, style: Style) -> list[str]:
+    """Return the lines of a chart of so many rows: what is up to each of the heights, and a line at the capacity.
+
+    A column is the most that is asked for in its step, and the least capacity. `names` are what the heights are of.
+    """
+    top = max([1, *(max(*each.heights, each.capacity) for each in levels)])
+    label, (start, end) = len(str(top)), (levels[0].start, levels[-1].end)
+    step = step_for(end - start, max(NARROWEST, style.width - label - 1))
+    starts = [start + step * place for place in range(-(-(end - start) // step))]
+    columns = [_highest(levels, each, each + step) for each in starts]
+    marks, line = ("#+:.", "-") if style.ascii else ("█▓▒░", "─")
+    lines = _header(starts, label, style)
+    for row in range(rows, 0, -1):
+        cells = "".join(_level_mark(column, row, rows, top, marks, line) for column in columns)
+        # Each row stands for what is above the one below it, up to its number.
+        lines.append(f"{top * row // rows:{label}} {cells}".rstrip())
+    legend = "  ".join(f"{mark} {name}" for mark, name in zip(marks, names, strict=False))
+    return [*lines, *_wrapped(f"{legend}  {line} capacity; a column is {show_span(step)}", style.width)]
+
+
+def _highest(levels: Sequence[Level], start: datetime, end: datetime) -> tuple[tuple[int, ...], int]:
+    """Return the heights and the capacity of a column."""
+    mine = [each for each in levels if each.start < end and start < each.end]
+    if not mine:
+        return (), 0
+    heights = tuple(map(max, zip(*(each.heights for each in mine), strict=True)))
+    return heights, min(each.capacity for each in mine)
+
+
+def _level_mark(column: tuple[tuple[int, ...], int], row: int, rows: int, top: int, marks: str, line: str) -> str:
+    heights, capacity = column
+    below = top * (row - 1)
+    for height, mark in zip(heights, marks, strict=False):
+        if height * rows > below:
+            return mark
+    return line if below < capacity * rows <= top * row else " "

@@ -16,6 +16,7 @@ from leasehold.api.policies import (
     event_log,
     feed,
     floatingip,
+    forecast,
     held_offer,
     host,
     lease,
@@ -53,7 +54,7 @@ _NEWER = (
     timeline,
     owned_resource,
 )
-_FOR_OPERATORS = (audit, refusal)
+_FOR_OPERATORS = (audit, forecast, refusal)
 _OURS = (base, lease, host, floatingip, resource, *_NEWER, *_FOR_OPERATORS)
 RULES = [rule for each in _OURS for rule in each.RULES]
 

@@ -9,6 +9,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from leasehold.api.models.availability import AskableAnswer, AvailabilityAnswer, WindowList
     from leasehold.leasing.availability import Availability
     from leasehold.leasing.property import Askable
@@ -25,7 +27,7 @@ def show_availability(found: Availability) -> AvailabilityAnswer:
         "total": found.total,
         "held_back": found.held_back,
         "throughout": found.throughout,
-        "steps": {"from": _dates(found.moments), "free": list(found.free), "reserved": list(found.reserved)},
+        "steps": {"from": show_moments(found.moments), "free": list(found.free), "reserved": list(found.reserved)},
     }
 
 
@@ -56,7 +58,7 @@ def show_askable(found: Askable) -> AskableAnswer:
     return {"property": found.name, "values": list(found.values), "left_out": found.left_out}
 
 
-def _dates(moments: Sequence[int]) -> list[str]:
+def show_moments(moments: Sequence[int] | NDArray[np.int64]) -> list[str]:
     """Return seconds since the epoch as dates; numpy formats thousands of them in a millisecond."""
     found: list[str] = np.datetime_as_string(np.array(moments, "datetime64[s]"), timezone="UTC").tolist()
     return found

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import delete, insert
 
+from leasehold.conf.settings import LeaseSettings, LimitSettings
 from leasehold.db.forecast import Grid
 from leasehold.db.tables import refusals, segments
 from leasehold.leasing import queries
@@ -36,7 +37,7 @@ from leasehold.model.lease_type import LeaseType
 from leasehold.model.refused import Operation, Refused
 from leasehold.model.resource import FLOATING_IP, HOST
 from leasehold.model.windows import to_seconds
-from tests.factory import START, floating_ips, hosts, instances
+from tests.factory import ALT, START, floating_ips, hosts, instances, run_manager
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -257,7 +258,7 @@ def listed(world: World) -> list[Any]:
 
 
 @pytest.mark.slow
-def test_leases_that_a_limit_stops_and_ended_ones_are_no_backlog(world: World) -> None:
+def test_a_waiting_lease_counts_in_the_window_that_it_would_get(world: World) -> None:
     world.lease(hosts(5), start=0, end=2)
     lease = world.lease(hosts(1), start=0, end=1, type=LeaseType.WAITLIST, deadline=world.hour(1))
     assert ask(world, 0, 3).backlog.tolist() == [1, 0, 0]
@@ -266,6 +267,30 @@ def test_leases_that_a_limit_stops_and_ended_ones_are_no_backlog(world: World) -
     assert ask(world, 0, 3).backlog.tolist() == [1, 1, 0]
     world.delete(lease)
     assert ask(world, 0, 3).backlog.tolist() == [0, 0, 0]
+
+
+@pytest.mark.slow
+def test_it_is_said_that_more_leases_wait_than_are_counted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.lease(hosts(5), start=0, end=2)
+    monkeypatch.setattr("leasehold.leasing.forecast.MOST_WAITING", 2)
+    for more in (False, False, True):
+        world.clock.advance(seconds=1)
+        world.lease(hosts(2), start=1, end=2, type=LeaseType.WAITLIST, deadline=world.hour(2))
+        assert ask(world, 0, 3).uncounted == more
+    assert ask(world, 0, 3).backlog.tolist() == [0, 4, 0]
+
+
+@pytest.mark.slow
+def test_a_lease_that_a_limit_stops_is_no_backlog(world: World) -> None:
+    """More hosts would not help it."""
+    other = world.lease(hosts(5), start=0, end=2, caller=ALT)
+    world.lease(hosts(3), start=1, end=2, type=LeaseType.RETRY, retries=5)
+    assert ask(world, 0, 3).backlog.tolist() == [0, 3, 0]
+    stricter = world.with_settings(leases=LeaseSettings(limits=LimitSettings(totals={"hosts": 2})))
+    stricter.delete(other)
+    run_manager(stricter)
+    assert ask(world, 0, 3).backlog.tolist() == [0, 0, 0]
+    assert ask(world, 0, 3).promised.tolist() == [0, 0, 0]
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { columnsOf, future, past } from "../src/leasehold_console/static/capacity/words.mjs";
+import { columnsOf, expectation, future, past } from "../src/leasehold_console/static/capacity/words.mjs";
 
 const FROM = "2026-01-01T10:00:00Z";
 const BEGIN = Date.parse(FROM);
@@ -46,6 +46,23 @@ test("the last step lasts until the end", () => {
     [0, 3, 3],
     [1, 1, 1],
     [4, 1, 1],
+    [null, null, null],
   ]);
   assert.deepEqual(columnsOf([], end)[0], []);
+});
+
+test("what is expected lasts until the next step, and begins with its first one that is shown", () => {
+  const steps = future({ total: 5, held_back: 0, steps: { from: [FROM, "2026-01-01T11:30:00Z"], free: [4, 1], reserved: [1, 4] } });
+  const end = BEGIN + 2.5 * 3_600_000;
+  const from = ["2026-01-01T09:00:00Z", "2026-01-01T11:00:00Z", "2026-01-01T12:00:00Z"];
+  const expected = expectation({ steps: { from, expected_median: [7, 3, 2] } });
+  assert.deepEqual(columnsOf(steps, end, expected), [
+    [0, 1, 1.5, 2, 2.5].map((hour) => BEGIN / 1000 + hour * 3600),
+    [5, 5, 5, 5, 5],
+    [1, 1, 4, 4, 4],
+    [0, 0, 0, 0, 0],
+    [4, 4, 1, 1, 1],
+    [7, 3, 3, 2, 2],
+  ]);
+  assert.deepEqual(expectation({ steps: { from, expected_median: null } }), []);
 });

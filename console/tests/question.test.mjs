@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { asked, missing, questionOf, recorded, turning } from "../src/leasehold_console/static/capacity/question.mjs";
+import { asked, foreseen, missing, questionOf, recorded, turning } from "../src/leasehold_console/static/capacity/question.mjs";
 
 /** @param {string} query */
 const of = (query) => questionOf(new URLSearchParams(query));
@@ -47,4 +47,11 @@ test("a type that the console does not know is asked about by its name alone", (
   assert.deepEqual(asked(of("type=badge&network=n&days=30")), { resource_type: "badge" });
   assert.equal(of("type=badge&days=30").days, 30);
   assert.equal(of("days=31").days, 7);
+});
+
+test("a forecast is asked for where it counts the same", () => {
+  assert.deepEqual(foreseen(of("")), { resource_type: "physical:host", step_seconds: "3600" });
+  assert.deepEqual(foreseen(of("days=90")), { resource_type: "physical:host", step_seconds: "86400" });
+  assert.equal(foreseen(of(`where=${encodeURIComponent('["==", "$rack", "b2"]')}`)), null);
+  assert.equal(foreseen(of("type=virtual:floatingip&network=n")), null);
 });

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import re
+import time
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
+from sqlalchemy import delete, insert
 
+from leasehold.cmd.state import DATABASE_NAME
+from leasehold.db.engine import open_engine, writing
+from leasehold.db.tables import segments
+from leasehold.model.resource import HOST
+from leasehold.model.windows import from_seconds
 from tests.console.asking import active, ask, lease
-from tests.factory import NETWORK, floating_ips, instances
+from tests.factory import NETWORK, floating_ips, hosts, instances
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from tests.console.browser import Browser
     from tests.processes import Program
 
+HOUR = 3600
 ADDRESSES = 20
 """The floating IPs of the sandbox."""
 MOST_TABS = 40
@@ -83,6 +92,50 @@ def test_the_table_has_the_steps_of_the_future_and_of_the_past(browser: Browser,
     past = browser.until(lambda: [row[1] for row in rows(browser) if row[0] == UNKNOWN])
     assert past[0] == "0"
     assert set(past) <= {"0", "3"}
+
+
+def test_operators_see_what_past_weeks_let_one_expect(browser: Browser, service: Program) -> None:
+    ask(service, "leases", "POST", wanted(hosts(2, 2)))
+    operator(browser, service)
+    browser.until(partial(says, browser, "of 4 weeks of history there are 0."))
+    with held_for_weeks(service, 5, 7):
+        browser.driver.refresh()
+        browser.until(partial(says, browser, "By 5 past weeks at most 7 hosts are expected"))
+        assert "at most 7 in nine weeks of ten; 0 are missing then." in browser.text()
+        browser.until(lambda: "Expected" in browser.find(".chart .u-legend").text)
+        browser.picture("capacity-expected")
+        assert browser.serious() == []
+        # A forecast counts all hosts, so there is none of a part of them.
+        choose(browser, "where", "rack = b2")
+        browser.until(partial(says, browser, "There are 3 hosts;"))
+        assert "past weeks" not in browser.text()
+
+
+def test_members_are_told_nothing_of_what_is_expected(browser: Browser, service: Program) -> None:
+    with held_for_weeks(service, 5, 7):
+        browser.sign_in(service)
+        browser.open(service, "capacity")
+        browser.until(partial(says, browser, "There are 12 hosts;"))
+        assert "Expected" not in browser.find(".chart").text
+        assert "past weeks" not in browser.text()
+
+
+@contextmanager
+def held_for_weeks(service: Program, weeks: int, count: int) -> Iterator[None]:
+    """Let so many hosts have been held for the last weeks, and never after the block."""
+    now = int(time.time())
+    same = {"lease_id": "l", "reservation_id": "r", "project_id": "p", "user_id": "u", "resource": "h", "slots": 1}
+    span = {"starts_at": now - (weeks * 168 + 1) * HOUR, "ends_at": now, "written_at": from_seconds(now)}
+    rows = [{**same, **span, "resource_type": HOST, "resource_number": each + 1} for each in range(count)]
+    engine = open_engine(f"sqlite:///{service.log.parent / DATABASE_NAME}")
+    try:
+        with writing(engine) as connection:
+            connection.execute(insert(segments), rows)
+        yield
+        with writing(engine) as connection:
+            connection.execute(delete(segments).where(segments.c.lease_id == "l"))
+    finally:
+        engine.dispose()
 
 
 def test_it_is_asked_about_a_property_and_the_address_keeps_it(browser: Browser, service: Program) -> None:

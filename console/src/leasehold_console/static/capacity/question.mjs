@@ -66,3 +66,12 @@ export function recorded({ type, values }) {
   const condition = type === ADDRESSES ? JSON.stringify(["==", "$floating_network_id", values.network]) : values.where;
   return { resource_type: type, ...(condition ? { resource_properties: condition } : {}) };
 }
+
+/**
+ * The question as keys of GET /v1/forecast; null where that counts others: it knows neither conditions nor parts of hosts.
+ * @param {Question} question @returns {Record<string, string> | null}
+ */
+export function foreseen({ type, days, values }) {
+  if (type !== HOSTS || values.where) return null;
+  return { resource_type: type, step_seconds: days > Number(SPANS[0]) ? "86400" : "3600" };
+}

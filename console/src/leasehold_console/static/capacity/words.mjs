@@ -4,6 +4,7 @@ import { parse } from "../core/time.mjs";
 
 /** @typedef {import("../../../../types/api").TimelineAnswer} Timeline */
 /** @typedef {import("../../../../types/api").AvailabilityAnswer} Availability */
+/** @typedef {import("../../../../types/api").ForecastAnswer} Forecast */
 
 /**
  * What counts from a moment on, until the next step; null: it is not known.
@@ -47,13 +48,27 @@ export function future({ steps, total, held_back: heldBack }) {
   return steps.from.map((at, index) => ({ at: parse(at), reserved: steps.reserved[index] ?? 0, free: steps.free[index] ?? 0, heldBack, total }));
 }
 
+/** What past weeks let one expect, from each moment on; nothing without enough of them. @param {Forecast} found @returns {{at: number, expected: number}[]} */
+export function expectation({ steps }) {
+  return (steps.expected_median ?? []).map((expected, index) => ({ at: parse(steps.from[index] ?? ""), expected }));
+}
+
 /**
- * Steps as columns for a chart, in seconds; the last step lasts until the end.
- * @param {readonly Step[]} steps ascending @param {number} end
- * @returns {[number[], (number | null)[], (number | null)[], (number | null)[], (number | null)[]]}
+ * Steps as columns for a chart, in seconds; the last step lasts until the end. The last column is what is expected.
+ * @param {readonly Step[]} steps ascending @param {number} end @param {readonly {at: number, expected: number}[]} [expected] ascending
+ * @returns {[number[], ...(number | null)[][]]}
  */
-export function columnsOf(steps, end) {
-  const last = steps.at(-1);
-  const all = last && last.at < end ? [...steps, { ...last, at: end }] : [...steps];
-  return [all.map((each) => each.at / 1000), all.map((each) => each.total), all.map((each) => each.reserved), all.map((each) => each.heldBack), all.map((each) => each.free)];
+export function columnsOf(steps, end, expected = []) {
+  const first = steps[0]?.at ?? end;
+  const moments = [...steps, ...expected].map(({ at }) => at).filter((at) => at >= first && at < end);
+  const times = steps.length ? [...new Set([...moments, end])].sort((one, other) => one - other) : [];
+  let [step, next] = [0, 0];
+  const all = times.map((at) => {
+    while ((steps[step + 1]?.at ?? Infinity) <= at) step += 1;
+    while ((expected[next]?.at ?? Infinity) <= at) next += 1;
+    return { ...steps[step], expected: expected[next - 1]?.expected };
+  });
+  /** @param {"total" | "reserved" | "heldBack" | "free" | "expected"} key */
+  const column = (key) => all.map((each) => each[key] ?? null);
+  return [times.map((at) => at / 1000), column("total"), column("reserved"), column("heldBack"), column("free"), column("expected")];
 }

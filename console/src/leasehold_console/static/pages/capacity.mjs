@@ -4,13 +4,14 @@ import { listen } from "../api/events.mjs";
 import { call } from "../api/http.mjs";
 import { stepChart } from "../capacity/chart.mjs";
 import { NONE, formOf, readChoices } from "../capacity/form.mjs";
-import { HOSTS, asked, missing, questionOf, recorded } from "../capacity/question.mjs";
-import { columnsOf, future, past } from "../capacity/words.mjs";
+import { HOSTS, asked, foreseen, missing, questionOf, recorded } from "../capacity/question.mjs";
+import { columnsOf, expectation, future, past } from "../capacity/words.mjs";
 import { busy, how, problem, quoted, time } from "../components/parts.mjs";
 import { table } from "../components/table.mjs";
 import { html, nothing } from "../core/html.mjs";
 import { loader } from "../core/loader.mjs";
 import { adjust, route } from "../core/router.mjs";
+import { may } from "../core/session.mjs";
 import { texts } from "../core/texts.mjs";
 import { DAY, iso } from "../core/time.mjs";
 import catalogue from "../texts/en/capacity.mjs";
@@ -18,11 +19,15 @@ import catalogue from "../texts/en/capacity.mjs";
 const t = texts(catalogue);
 /** For how long nothing is typed before the service is asked, in milliseconds. */
 const PAUSE = 350;
+const FORESEE = "leasehold:forecast:get";
+/** For how long a forecast is kept, in milliseconds: it takes the service long, and a lease changes little of it. */
+const KEPT = 300_000;
 
 /** @typedef {import("../capacity/words.mjs").Step} Step */
 /** @typedef {import("../../../../types/api").AvailabilityAnswer} Availability */
 /** @typedef {import("../capacity/question.mjs").Question} Question */
-/** @typedef {{question: Question, found: Availability, steps: Step[], end: number}} Read */
+/** @typedef {import("../../../../types/api").ForecastAnswer} Forecast */
+/** @typedef {{question: Question, found: Availability, forecast: Forecast | null, steps: Step[], end: number}} Read */
 
 /** What the address asks about. */
 const question = () => questionOf(route.value.query);
@@ -34,15 +39,31 @@ async function read(signal) {
   const now = Math.floor(Date.now() / 1000) * 1000;
   const end = now + mine.days * DAY;
   const before = recorded(mine);
-  const [history, { availability: found }] = await Promise.all([
+  const ahead = may(FORESEE) ? foreseen(mine) : null;
+  const [history, { availability: found }, expected] = await Promise.all([
     before ? call("GET /v1/timeline", { query: { ...before, from: iso(now - mine.days * DAY), to: iso(now) }, signal }) : null,
     call("GET /v1/availability", { query: { ...asked(mine), to: iso(end) }, signal }),
+    ahead ? forecastOf(ahead, mine.days, now, signal) : null,
   ]);
-  return { question: mine, found, steps: [...(history ? past(history.timeline) : []), ...future(found)], end };
+  return { question: mine, found, forecast: expected, steps: [...(history ? past(history.timeline) : []), ...future(found)], end };
+}
+
+/** @type {{key: string, at: number, found: Forecast} | undefined} */
+let last;
+
+/** @param {Record<string, string>} query @param {number} days @param {number} at @param {AbortSignal} signal */
+async function forecastOf(query, days, at, signal) {
+  const key = JSON.stringify([query, days]);
+  if (last?.key !== key || at - last.at > KEPT) {
+    const { forecast: found } = await call("GET /v1/forecast", { query: { ...query, to: iso(at + days * DAY) }, signal });
+    last = { key, at, found };
+  }
+  return last.found;
 }
 
 /** @returns {import("../core/page.mjs").Page} */
 export function open() {
+  last = undefined;
   const list = loader(read);
   const choices = loader((signal) => readChoices(questionOf(route.peek().query).type, signal));
   const again = () => list.reload().catch(reportError);
@@ -57,10 +78,13 @@ export function open() {
       { label: t("reserved"), colour: "--accent", filled: true },
       { label: t("held_back"), colour: "--bad" },
       { label: t("free"), colour: "--good" },
+      ...(may(FORESEE) ? [{ label: t("expected"), colour: "--warn" }] : []),
     ],
     () => {
       const value = current();
-      return value ? columnsOf(value.steps, value.end) : null;
+      if (!value) return null;
+      const columns = columnsOf(value.steps, value.end, value.forecast ? expectation(value.forecast) : []);
+      return may(FORESEE) ? columns : [columns[0], ...columns.slice(1, -1)];
     },
   );
   let timer = 0;
@@ -109,7 +133,7 @@ function asking(key, none) {
 }
 
 /** @param {Read} read */
-function said({ question, found, steps, end }) {
+function said({ question, found, forecast, steps, end }) {
   const [reserved = 0, free = 0] = [found.steps.reserved[0], found.steps.free[0]];
   const query = new URLSearchParams({ ...asked(question), to: iso(end) });
   /** @param {number | null} count */
@@ -117,6 +141,7 @@ function said({ question, found, steps, end }) {
   return html`
     <p><strong>${t(recorded(question) ? "now_total" : "now_room", { total: found.total, unit: found.unit, reserved, held: found.held_back, free })}</strong></p>
     <p class="muted">${t(recorded(question) ? "says" : "says_ahead")} ${t("held_says")}</p>
+    ${forecast ? html`<p>${foretold(forecast)}</p>` : nothing}
     <details>
       <summary>${t("steps")}</summary>
       ${table({
@@ -138,6 +163,13 @@ function said({ question, found, steps, end }) {
       path: `/v1/availability?${query}`,
     })}
   `;
+}
+
+/** What past weeks let one expect, in a sentence. @param {Forecast} forecast */
+function foretold({ unit, weeks, least_weeks: least, steps }) {
+  const { expected_median: usual, expected_high: high, shortfall_high: short } = steps;
+  if (!usual || !high || !short) return t("expects_nothing", { weeks, least });
+  return t("expects", { weeks, unit, usual: Math.max(...usual), high: Math.max(...high), short: Math.max(...short) });
 }
 
 /** What the command says beside the time. @param {Question} question */

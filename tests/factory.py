@@ -32,7 +32,19 @@ from leasehold.db.store import Database
 from leasehold.db.tables import outbox, tasks
 from leasehold.db.task import END_NOTICE, claim_tasks, postpone_task
 from leasehold.enforcement.base import load_filters
-from leasehold.leasing import amend, create, delete, heal, heal_request, maintenance, queries, resource, swap
+from leasehold.leasing import (
+    amend,
+    claim_offer,
+    create,
+    delete,
+    heal,
+    heal_request,
+    maintenance,
+    published_offer,
+    queries,
+    resource,
+    swap,
+)
 from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.enrol import enrol
 from leasehold.leasing.service import Service
@@ -42,6 +54,7 @@ from leasehold.model.caller import Caller
 from leasehold.model.draft import LeaseChanges, LeaseDraft, SwapWish
 from leasehold.model.maintenance import MaintenanceDraft, OnConflict
 from leasehold.model.membership import Membership
+from leasehold.model.published_offer import ClaimDraft, Publication
 from leasehold.model.resource import FLOATING_IP, HOST, Disabling, Restriction
 from leasehold.resource_types.registry import load_types
 from leasehold_nova.decision import FilterOptions
@@ -56,6 +69,7 @@ if TYPE_CHECKING:
     from leasehold.cloud.ports import Server
     from leasehold.db.task import Claim
     from leasehold.model.lease import Event, Lease
+    from leasehold.model.published_offer import PublishedOffer
     from leasehold.model.reservation import Reservation
     from leasehold.model.resource import Resource
     from leasehold.model.states import EventType
@@ -265,6 +279,35 @@ class World:
             for each in queries.list_resources(self.service, kind):
                 if each.label in labels:
                     resource.change(self.service, kind, each.id, {}, restriction=said)
+
+    def publish(
+        self, label: str, start: float = 0, end: float = 10, caller: Caller = DEMO, **more: Any
+    ) -> PublishedOffer:
+        """Publish a host or an address of the caller's project; `start` and `end` are hours after `START`."""
+        kind = HOST if label in {each.label for each in self.listed()} else FLOATING_IP
+        ident = next(each.id for each in queries.list_resources(self.service, kind) if each.label == label)
+        wish = Publication("lent", kind, ident, self.hour(start), self.hour(end), **more)
+        return published_offer.publish(self.service, caller, wish)
+
+    def claim(
+        self,
+        offer: PublishedOffer,
+        start: float | None = None,
+        end: float | None = None,
+        caller: Caller = ALT,
+        key: str | None = None,
+        **more: Any,
+    ) -> Lease:
+        """Claim a part of a published offer; `start` and `end` are hours after `START`."""
+        first, last = (None if each is None else self.hour(each) for each in (start, end))
+        draft = ClaimDraft("claimed", first, last, fingerprint=f"{offer.id} {start} {end}", **more)
+        return claim_offer.claim_offer(self.service, caller, offer.id, draft, key)
+
+    def free(self, offer: PublishedOffer) -> list[tuple[float, float]]:
+        """Return what of a published offer can be claimed, in hours after `START`."""
+        present = published_offer.get_published(self.service, offer.id, None)
+        found = published_offer.free_of_offer(self.service, present)
+        return [((each.start - START) / timedelta(hours=1), (each.end - START) / timedelta(hours=1)) for each in found]
 
     def enable(self, *labels: str) -> None:
         self.disable(*labels, disabled=False)

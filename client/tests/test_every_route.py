@@ -181,6 +181,13 @@ def owned(run: Run, client: Client) -> None:
     ident = made(run("lease", "create", "there", *wanted, *_JSON))
     assert ident in run("owned", "resource", "list")
     run("owned", "lease", "delete", ident)
+    until = ("--from", "in 9 d", "--for", "2h")
+    ident = made(run("published", "offer", "create", "lent", _HOSTS, found.name, *until, *_JSON))
+    run("published", "offer", "list")
+    run("published", "offer", "show", "lent")
+    lease = made(run("published", "offer", "claim", ident, "--for", "1h", *_JSON))
+    assert client.leases.get(lease).values["published_offer"] == ident
+    run("published", "offer", "delete", "lent")
     run("host", "set", "gpu-03", "--no-owner", "--all-projects")
 
 

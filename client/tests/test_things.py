@@ -33,6 +33,28 @@ def test_offer(inside: Inside, client: Client) -> None:
     assert client.offers.list() == []
 
 
+def test_published_offer(inside: Inside, client: Client) -> None:
+    project = booked(client, "mine", timedelta(days=1)).values["project_id"]
+    inside.ok("host", "set", "gpu-03", "--owner", project)
+    (owned,) = inside.ok("owned", "resource", "list", "-f", "json").json
+    assert (owned["name"], owned["owner"], owned["leases"]) == ("gpu-03", project, [])
+    create = ("published", "offer", "create", "lent", "physical:host", "gpu-03")
+    assert "--until or --for" in inside(*create).err
+    made = inside.ok(*create, "--from", "in 2 d", "--for", "4h", "-f", "json").json
+    assert (made["status"], len(made["free"])) == ("available", 1)
+    (row,) = inside.ok("published", "offer", "list", "--status", "available", "-f", "json").json
+    assert (row["id"], row["name"]) == (made["id"], "lent")
+    lease = inside.ok("published", "offer", "claim", "lent", "--name", "part", "--for", "1h", "-f", "json").json
+    assert (lease["name"], lease["start_date"]) == ("part", made["start_date"])
+    (free,) = inside.ok("published", "offer", "show", "lent", "-f", "json").json["free"]
+    assert free["start_date"] > made["start_date"]
+    rest = inside.ok("published", "offer", "claim", "lent", "--from", "in 50 h", "-f", "json").json
+    assert (rest["name"], rest["end_date"]) == ("lent", made["end_date"])
+    assert lease["id"] in inside.ok("owned", "resource", "list").out
+    assert inside.ok("published", "offer", "delete", "lent").out == "Deleted published offer: lent\n"
+    assert [each.name for each in client.leases.list()] == ["mine"]
+
+
 def test_series(inside: Inside, client: Client) -> None:
     rule = ("--rule", "FREQ=DAILY;COUNT=3", "--time-zone", "Europe/Berlin", "--hosts", "12")
     booked(client, "in the way", timedelta(days=2, hours=1))

@@ -112,6 +112,13 @@ export type ChangeAnswer = {
   changes: Array<DifferenceAnswer>;
 };
 
+export type ClaimCreation = {
+  name: string;
+  start_date?: string | null;
+  end_date?: string | null;
+  dry_run?: boolean | null;
+};
+
 export type CodedAnswer = {
   values: Array<any>;
   index: Array<number>;
@@ -295,6 +302,11 @@ export type FoundWindow = {
   reservations: Array<FoundReservation>;
 };
 
+export type FreeRange = {
+  start_date: string;
+  end_date: string;
+};
+
 export type HealthAnswer = {
   status: string;
 };
@@ -460,6 +472,7 @@ export type LeaseAnswer = {
   at_risk?: boolean;
   open_ended?: boolean;
   shared_with?: Array<string>;
+  published_offer?: string | null;
   deleted_at?: string;
   type?: string;
   retries?: number | null;
@@ -644,6 +657,10 @@ export type OneOffer = {
   reservations?: Array<HolderAnswer>;
 };
 
+export type OnePublishedOffer = {
+  published_offer: PublishedOfferAnswer;
+};
+
 export type OneResource = {
   resource: ResourceAnswer;
 };
@@ -700,6 +717,36 @@ export type PropertyAnswer = {
 
 export type PropertyList = {
   resource_properties: Array<PropertyAnswer>;
+};
+
+export type PublishedOfferAnswer = {
+  id: string;
+  name: string;
+  status: string;
+  resource_type: string | null;
+  resource_id: string | null;
+  resource_name: string | null;
+  capacity: Record<string, number>;
+  project_id: string | null;
+  user_id: string | null;
+  for_project_id: string | null;
+  start_date: string;
+  end_date: string;
+  created_at: string;
+  free?: Array<FreeRange>;
+};
+
+export type PublishedOfferCreation = {
+  name: string;
+  resource_type: string;
+  resource_id: string;
+  start_date?: string;
+  end_date: string;
+  for_project_id?: string | null;
+};
+
+export type PublishedOfferList = {
+  published_offers: Array<PublishedOfferAnswer>;
 };
 
 export type RefusalList = {
@@ -1627,6 +1674,49 @@ export interface Operations {
     };
     body: undefined;
     answer: OwnedResourceList;
+  };
+  "GET /v1/published-offers": {
+    path: {};
+    query: {
+      all_projects?: boolean;
+      limit?: number;
+      marker?: string;
+      sort?: string;
+      name?: string;
+      status?: string;
+    };
+    body: undefined;
+    answer: PublishedOfferList;
+  };
+  "POST /v1/published-offers": {
+    path: {};
+    query: {};
+    body: PublishedOfferCreation;
+    answer: OnePublishedOffer;
+  };
+  "DELETE /v1/published-offers/{published_id}": {
+    path: {
+      published_id: string;
+    };
+    query: {};
+    body: undefined;
+    answer: void;
+  };
+  "GET /v1/published-offers/{published_id}": {
+    path: {
+      published_id: string;
+    };
+    query: {};
+    body: undefined;
+    answer: OnePublishedOffer;
+  };
+  "POST /v1/published-offers/{published_id}/claims": {
+    path: {
+      published_id: string;
+    };
+    query: {};
+    body: ClaimCreation;
+    answer: OneLease;
   };
   "GET /v1/refusals": {
     path: {};

@@ -184,6 +184,12 @@ OWNED = {
     "capacity": dict,
     "reservable": bool,
 }
+PUBLISHED = {
+    **dict.fromkeys(("id", "name", "status", "resource_type", "resource_id", "resource_name"), str),
+    **dict.fromkeys(("project_id", "user_id", "start_date", "end_date", "created_at"), str),
+    "capacity": dict,
+    "for_project_id": type(None),
+}
 DEFINITION = {**MADE, "resource_type": str, "property_name": str, "private": bool}
 """Of each object every key, with the type of its values."""
 
@@ -273,7 +279,8 @@ class Walk:
             newer |= POOL if kind.one == "host" else {}
         if (self.caller.version or "") >= "1.3":
             newer |= RESTRICTION if kind.one in {"host", "floatingip", "resource"} else {}
-            newer |= {"open_ended": bool, "shared_with": list} if kind is LEASES else {}
+            newest = {"open_ended": bool, "shared_with": list, "published_offer": type(None)}
+            newer |= newest if kind is LEASES else {}
         check_fields(made, kind.fields | newer)
         ids: dict[str, Any] = {**kind.ids, kind.variable: made["id"]}
         shown = self.ask("GET", f"{kind.path}/{{{kind.variable}}}", **ids)[kind.one]
@@ -527,7 +534,26 @@ def walk_owned(walk: Walk) -> None:
     assert (owned["id"], used["id"]) == (host, lease["id"])
     walk.ask("DELETE", "/v1/owned-leases/{owned_id}", status=204, owned_id=lease["id"])
     walk.ask("DELETE", "/v1/owned-leases/{owned_id}", status=404, owned_id=lease["id"])
+    walk_published(walk, host)
     walk.ask("DELETE", "/v1/os-hosts/{host_id}", status=204, host_id=host)
+
+
+def walk_published(walk: Walk, host: str) -> None:
+    """Ask every route of published offers."""
+    path, one = "/v1/published-offers", "/v1/published-offers/{published_id}"
+    dates = {key: value for key, value in NEW_LEASE.items() if key in ("start_date", "end_date")}
+    body = {"name": "lent", "resource_type": "physical:host", "resource_id": host, **dates}
+    made = walk.ask("POST", path, body, status=201)["published_offer"]
+    walk.ask("POST", path, body, status=409)
+    check_fields(made, {**PUBLISHED, "free": list})
+    assert walk.ask("GET", one, published_id=made["id"])["published_offer"] == made
+    assert walk.ask("GET", path)["published_offers"] == [{key: made[key] for key in PUBLISHED}]
+    lease = walk.ask("POST", f"{one}/claims", {"name": "mine"}, status=201, published_id=made["id"])["lease"]
+    assert lease["published_offer"] == made["id"]
+    walk.ask("POST", f"{one}/claims", {"name": "mine"}, status=409, published_id=made["id"])
+    walk.ask("DELETE", one, status=204, published_id=made["id"])
+    walk.ask("GET", "/v1/leases/{lease_id}", status=404, lease_id=lease["id"])
+    walk.ask("GET", one, status=404, published_id=made["id"][::-1])
 
 
 def walk_operators(walk: Walk) -> None:

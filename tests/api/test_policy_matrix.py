@@ -113,6 +113,10 @@ EXPECTED: Mapping[str, Let] = {
     "leasehold:offers:delete": MEMBERS,
     "leasehold:owned_resources:get": READERS,
     "leasehold:owned_resources:end_lease": MEMBERS,
+    "leasehold:published_offers:get": READERS,
+    "leasehold:published_offers:post": MEMBERS,
+    "leasehold:published_offers:delete": MEMBERS,
+    "leasehold:published_offers:claim": MEMBERS,
     "leasehold:maintenances:get": ADMINS,
     "leasehold:maintenances:post": ADMINS,
     "leasehold:maintenances:delete": ADMINS,
@@ -184,8 +188,6 @@ class Site:
             ids["alarm_id"] = made.json["alarm"]["id"]
         if "offer_id" in route.path:
             ids["offer_id"] = self.offer()
-        if "owned_id" in route.path:
-            ids["owned_id"] = self.on_owned_host()
         ids |= self.of_newest(route)
         if "floatingip_id" in route.path:
             address = self.admin.ask("POST", "/v1/floatingips", self.new_address())
@@ -196,14 +198,17 @@ class Site:
         return route.path.format(**ids)
 
     def of_newest(self, route: Route) -> dict[str, str]:
-        """Return the ids of a new calendar feed or template."""
+        """Return the ids of a new calendar feed, template or published offer, or of a lease on what is owned."""
         if "feed_id" in route.path or "token" in route.path:
             feed = self.owner.ask("POST", "/v1/feeds", {}, headers=V1_3).json["feed"]
             return {"feed_id": feed["id"], "token": feed["url"].rpartition("/")[2].removesuffix(".ics")}
         if "template_id" in route.path:
             made = self.owner.ask("POST", "/v1/lease-templates", {"name": str(uuid4())}, headers=V1_3)
             return {"template_id": made.json["template"]["id"]}
-        return {}
+        if "published_id" in route.path:
+            made = self.admin.but(version="1.3").ask("POST", "/v1/published-offers", self.new_publication())
+            return {"published_id": made.json["published_offer"]["id"]}
+        return {"owned_id": self.on_owned_host()} if "owned_id" in route.path else {}
 
     def offer(self) -> str:
         """Return a new offer; those before it are given up, because a project may have few."""
@@ -214,11 +219,20 @@ class Site:
 
     def on_owned_host(self) -> str:
         """Return a lease of another project, on a day of its own, on a host of `demo`."""
+        tenant = replace(self, owner=self.admin.but(project="alt"))
+        return tenant.of_lease_with(hosts(1, resource_properties=f'["==", "$id", "{self.owned_host()}"]'))["lease_id"]
+
+    def owned_host(self) -> str:
         if not self.owned:
             said = {**self.new_host(), "projects": ["alt"], "owner": "demo"}
             self.owned = self.admin.but(version="1.3").ask("POST", "/v1/os-hosts", said).json["host"]["id"]
-        tenant = replace(self, owner=self.admin.but(project="alt"))
-        return tenant.of_lease_with(hosts(1, resource_properties=f'["==", "$id", "{self.owned}"]'))["lease_id"]
+        return self.owned
+
+    def new_publication(self) -> dict[str, Any]:
+        """Return an offer, on days of its own, of a host of `demo`."""
+        start = NOW + timedelta(days=2 * next(self.days))
+        dates = {"start_date": f"{start:%Y-%m-%d %H:%M}", "end_date": f"{start + timedelta(hours=1):%Y-%m-%d %H:%M}"}
+        return {"name": "lent", **dates, "resource_type": "physical:host", "resource_id": self.owned_host()}
 
     def of_lease(self, route: Route) -> dict[str, str]:
         if route.path.endswith("/swap"):
@@ -306,6 +320,8 @@ BODIES: Mapping[tuple[str, str], Callable[[Site], Any]] = {
     ("POST", "/v1/alarms"): lambda _: WATCH,
     ("POST", "/v1/series"): lambda _: SERIES,
     ("POST", "/v1/offers"): lambda _: LEASE,
+    ("POST", "/v1/published-offers"): Site.new_publication,
+    ("POST", "/v1/published-offers/{published_id}/claims"): lambda _: {"name": "mine"},
     ("POST", "/v1/feeds"): lambda _: {},
     ("POST", "/v1/lease-templates"): lambda _: {"name": str(uuid4())},
     ("PUT", "/v1/lease-templates/{template_id}"): lambda _: {"description": "changed"},
@@ -412,7 +428,11 @@ def test_the_matrix(site: Site, route: Route) -> None:
     assert allowed
     for somebody in allowed:
         answer = somebody.ask(route.method, path, body)
-        if route.path in FOR_OWNERS and somebody.project != "demo":
+        if (
+            key(route) in FOR_OWNERS
+            and somebody.project != "demo"
+            and not ("admin" in somebody.roles.split(",") and "published" in route.path)
+        ):
             assert answer.status_code == 404
             continue
         assert answer.status_code == route.success, (somebody.project, somebody.roles, answer.text)
@@ -420,9 +440,23 @@ def test_the_matrix(site: Site, route: Route) -> None:
             path, body = site.path(route), make(site)
 
 
-FOR_OWNERS = {"/v1/owned-leases/{owned_id}"}
-"""Paths of what `demo` owns: for others it is not there, whatever their role."""
-IDS = ("owned_id", "host_id", "maintenance_id", "floatingip_id", "name", "resource_type", "resource_id", "token")
+FOR_OWNERS = {
+    ("DELETE", "/v1/owned-leases/{owned_id}"),
+    ("POST", "/v1/published-offers"),
+    ("DELETE", "/v1/published-offers/{published_id}"),
+}
+"""Requests about what `demo` owns: for others it is not there; administrators publish for it."""
+IDS = (
+    "owned_id",
+    "published_id",
+    "host_id",
+    "maintenance_id",
+    "floatingip_id",
+    "name",
+    "resource_type",
+    "resource_id",
+    "token",
+)
 
 
 @pytest.mark.parametrize("roles", ROLES)

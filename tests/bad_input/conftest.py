@@ -119,7 +119,7 @@ def fill(new: World) -> dict[str, str]:
     places = {"lease_id": lease["id"], "active": active["id"], "host_id": "1", "name": "rack"}
     # A lease is not a maintenance window.
     places |= {"resource_type": "physical:host", "resource_id": "1", "maintenance_id": lease["id"]}
-    # Nor has it resources of an owner.
+    # Nor has it resources of an owner. An address is published.
     places["owned_id"] = lease["id"]
     places["reservation_id"] = lease["reservations"][0]["id"]
     places["running"] = active["reservations"][0]["id"]
@@ -135,12 +135,23 @@ def fill(new: World) -> dict[str, str]:
     answer = new.ask("POST", "/lease-templates", {"name": "kept"}, headers={VERSION: "reservation 1.3"})
     places["template_id"] = answer.json["template"]["id"]
     dates = {"start_date": new.date(days=3), "end_date": new.date(days=4)}
+    places["published_id"] = publish(new, dates)
     weekly = {"name": "weekly", **dates, "rule": "FREQ=WEEKLY;COUNT=2"}
     answer = new.ask("POST", "/series", weekly, headers={VERSION: "reservation 1.2"})
     places["series_id"] = answer.json["series"]["id"]
     answer = new.ask("POST", "/offers", {"name": "offered", **dates}, headers={VERSION: f"reservation {NEWEST}"})
     places["offer_id"] = answer.json["offer"]["id"]
     return places | dict(zip(PARTS, (part["id"] for part in lease["reservations"]), strict=False))
+
+
+def publish(new: World, dates: dict[str, Any]) -> str:
+    """Let the caller's project own the last address, publish it, and return the id of the offer."""
+    address, project = new.get("/floatingips")["floatingips"][-1]["id"], new.headers["X-Project-Id"]
+    newest = {VERSION: f"reservation {NEWEST}"}
+    new.ask("PUT", f"/resources/virtual:floatingip/{address}", {"owner": project}, headers=newest)
+    body = {"name": "lent", "resource_type": "virtual:floatingip", "resource_id": address, **dates}
+    answer = new.ask("POST", "/published-offers", body, headers=newest)
+    return str(answer.json["published_offer"]["id"])
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,7 @@ from tests.bad_input.refusal import (
     ALARM,
     ALARMS,
     ASKABLE,
+    CLAIMS,
     EVERYWHERE,
     FEED,
     FEEDS,
@@ -31,10 +32,12 @@ from tests.bad_input.refusal import (
     NEWEST,
     OFFER,
     OFFERS,
+    ONE_PUBLISHED,
     OWNED,
     OWNED_LEASE,
     PAST,
     PROPERTIES,
+    PUBLISHED,
     REGIONS,
     SEARCH,
     SERIES,
@@ -259,6 +262,8 @@ REFUSALS = [
     *(Refusal(method, f"{TEMPLATES}/none-such", headers=V1_3, **NOT_FOUND) for method in ("GET", "DELETE")),
     Refusal("PUT", f"{TEMPLATES}/none-such", {}, headers=V1_3, **NOT_FOUND),
     Refusal("GET", f"{FEEDS}/none-such.ics", status=404, code="feeds.unknown"),
+    *(Refusal(method, f"{PUBLISHED}/none-such", headers=V1_3, **NOT_FOUND) for method in ("GET", "DELETE")),
+    Refusal("POST", f"{PUBLISHED}/none-such/claims", {"name": "x"}, headers=V1_3, **NOT_FOUND),
     Refusal("DELETE", "/v1/owned-leases/none-such", headers=V1_3, words=NO_SUCH_LEASE, **NOT_FOUND),
     Refusal("GET", ALARMS, query="all_projects=maybe", field="all_projects"),
     *(
@@ -450,6 +455,11 @@ FOR_ALL = {
     ("POST", OFFERS),
     ("GET", OWNED),
     ("DELETE", OWNED_LEASE),
+    ("GET", PUBLISHED),
+    ("GET", ONE_PUBLISHED),
+    ("DELETE", ONE_PUBLISHED),
+    ("POST", PUBLISHED),
+    ("POST", CLAIMS),
 }
 """The routes that every member of a project may use, or every reader."""
 _HOOK = "/v1/subscriptions/{subscription_id}"

@@ -12,6 +12,7 @@ from tests.bad_input.refusal import (
     ADDRESS_TYPE,
     ADDRESSES,
     ALARMS,
+    CLAIMS,
     EVERYWHERE,
     FEEDS,
     HOST,
@@ -21,6 +22,7 @@ from tests.bad_input.refusal import (
     MANY,
     OFFERS,
     PROPERTIES,
+    PUBLISHED,
     REPLAY,
     RESOURCE,
     SEARCH,
@@ -267,6 +269,20 @@ OF_ALARM: dict[str, Values] = {
 }
 NO_HOSTS: Values = [None, [], ["nobody"], [1], [None], [""], ["x" * 37], [{}], ["1"] * 1001, *NO_LIST]
 NO_WINDOW_DATE: Values = [None, "", *NO_DATE_TEXT, *WRONG_ISO, *NO_TEXT]
+LENT = {**VALID, "resource_type": "physical:host", "resource_id": "1"}
+IN_PUBLICATION: dict[str, Values] = {
+    "name": [None, *NO_NAME],
+    "resource_type": [None, "", "x" * 67, *NO_TEXT],
+    "resource_id": [None, "", "x" * 256, *NO_TEXT],
+    **dict.fromkeys(("start_date", "end_date"), NO_WINDOW_DATE),
+    "for_project_id": ["", "x" * 256, *NO_TEXT],
+}
+IN_CLAIM: dict[str, Values] = {
+    "name": [None, *NO_NAME],
+    **dict.fromkeys(("start_date", "end_date"), NO_WINDOW_DATE[2:]),
+    "dry_run": NO_SWITCH,
+}
+"""Without a date, or with an empty one, a claim is for what is free."""
 IN_WINDOW = {
     "name": [None, *NO_NAME],
     **dict.fromkeys(("start_date", "end_date"), NO_WINDOW_DATE),
@@ -387,6 +403,8 @@ PLACES: list[Place] = [
     Place("POST", SEARCH, ONE_OF, ("alternatives", 0, 0, "max"), NO_AMOUNT, "alternatives[0][0].max"),
     *places("POST", EVERYWHERE, SOUGHT, {**IN_SEARCH, "regions": [[], ["Nowhere"], *NO_LIST]}),
     *places("POST", EVERYWHERE, ONE_OF, {"alternatives": [[], [[1]]]}),
+    *places("POST", PUBLISHED, LENT, IN_PUBLICATION),
+    *places("POST", CLAIMS, {"name": "n"}, IN_CLAIM),
     *places("POST", WINDOWS, VALID, {"hosts": NO_HOSTS}),
     *places("POST", WINDOWS, {**VALID, "hosts": ["5"]}, IN_WINDOW),
 ]

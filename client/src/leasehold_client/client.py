@@ -18,6 +18,7 @@ from leasehold_client.maintenance import Maintenances
 from leasehold_client.offer import Offers
 from leasehold_client.owned_resource import OwnedResources
 from leasehold_client.property import Properties
+from leasehold_client.published_offer import PublishedOffers
 from leasehold_client.refusal import Refusals
 from leasehold_client.region import Regions
 from leasehold_client.resource import Resources
@@ -63,6 +64,7 @@ class Client:
         self.maintenances = Maintenances(transport)
         self.resources = Resources(transport)
         self.owned_resources = OwnedResources(transport)
+        self.published_offers = PublishedOffers(transport)
         self.audit = Audit(transport)
         self.refusals = Refusals(transport)
         self.forecasts = Forecasts(transport)

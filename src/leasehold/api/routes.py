@@ -26,6 +26,7 @@ from leasehold.api.handlers import (
     lease_history,
     maintenance,
     owned_resource,
+    published_offer,
     refusal,
     region,
     resource,
@@ -54,6 +55,12 @@ from leasehold.api.models.lease_history import LeaseHistoryAnswer
 from leasehold.api.models.maintenance import MaintenanceCreation, MaintenanceList, OneMaintenance
 from leasehold.api.models.owned_resource import OwnedResourceList
 from leasehold.api.models.property import OneDefinition, PrivacyChange, PropertyList
+from leasehold.api.models.published_offer import (
+    ClaimCreation,
+    OnePublishedOffer,
+    PublishedOfferCreation,
+    PublishedOfferList,
+)
 from leasehold.api.models.refusal import RefusalList
 from leasehold.api.models.region import RegionAvailabilityList, RegionList, RegionSearch, RegionWindowsList
 from leasehold.api.models.resource import (
@@ -87,6 +94,7 @@ from leasehold.api.policies import host as host_rules
 from leasehold.api.policies import lease as lease_rules
 from leasehold.api.policies import maintenance as maintenance_rules
 from leasehold.api.policies import owned_resource as owned_resource_rules
+from leasehold.api.policies import published_offer as published_offer_rules
 from leasehold.api.policies import refusal as refusal_rules
 from leasehold.api.policies import region as region_rules
 from leasehold.api.policies import resource as resource_rules
@@ -162,7 +170,7 @@ _L, _H, _F, _R = lease_rules, host_rules, floatingip_rules, resource_rules
 _S, _M, _A, _C = subscription_rules, maintenance_rules, alarm_rules, series_rules
 _Q, _O, _D, _T = availability_rules, held_offer_rules, feed_rules, template_rules
 _G, _N, _B, _P = region_rules, audit_rules, refusal_rules, forecast_rules
-_W = owned_resource_rules
+_W, _U = owned_resource_rules, published_offer_rules
 _NARROW, _ALL = ("lease_id", "reservation_id"), ("detail", "all")
 
 _LEASE, _HOST, _ADDRESS = "/v1/leases/{lease_id}", "/v1/os-hosts/{host_id}", "/v1/floatingips/{floatingip_id}"
@@ -179,6 +187,7 @@ _FREE, _EVERYWHERE = "/v1/availability", "/v1/regions/availability"
 _OFFERS, _OFFER = "/v1/offers", "/v1/offers/{offer_id}"
 _FEEDS, _FEED = "/v1/feeds", "/v1/feeds/{feed_id}"
 _TEMPLATES, _TEMPLATE = "/v1/lease-templates", "/v1/lease-templates/{template_id}"
+_PUBLISHED, _ONE_PUBLISHED = "/v1/published-offers", "/v1/published-offers/{published_id}"
 _WINDOWS, _WINDOW = "/v1/maintenances", "/v1/maintenances/{maintenance_id}"
 _READING = ("after", "limit", "wait", "lease_id", "all_projects")
 _KEY, _MATCH = ("Idempotency-Key",), ("If-Match",)
@@ -354,6 +363,20 @@ ROUTES: tuple[Route, ...] = (
         filters=owned_resource.LISTED.query,
     ),
     _V1_3("DELETE", "/v1/owned-leases/{owned_id}", owned_resource.end_lease, (_W.END_LEASE,), success=GONE),
+    _V1_3(
+        *("GET", _PUBLISHED, published_offer.list_published, (_U.GET,), None, PublishedOfferList),
+        query=_EVERY,
+        filters=published_offer.LISTED.query,
+    ),
+    _V1_3("POST", _PUBLISHED, published_offer.create, (_U.POST,), PublishedOfferCreation, OnePublishedOffer, CREATED),
+    _V1_3("GET", _ONE_PUBLISHED, published_offer.show, (_U.GET,), None, OnePublishedOffer),
+    _V1_3("DELETE", _ONE_PUBLISHED, published_offer.delete, (_U.GET, _U.DELETE), success=GONE),
+    _V1_3(
+        *("POST", f"{_ONE_PUBLISHED}/claims", published_offer.claim, (_U.GET, _U.CLAIM, _L.POST)),
+        *(ClaimCreation, OneLease, CREATED),
+        headers=_KEY,
+        counts=Operation.CREATE,
+    ),
     _V1_3("GET", "/v1/audit", audit.show, (_N.GET,), None, OneAudit),
     _V1_3("POST", "/v1/audit", audit.ask, (_N.POST,), None, OneAudit, ACCEPTED),
     _V1_3("GET", "/v1/refusals", refusal.list_refusals, (_B.GET,), None, RefusalList, query=("from", "to")),

@@ -118,6 +118,9 @@ HISTORY: Mapping[Version, str] = {
 * Resources have an `owner`, set and shown like `projects`: the project that they belong to, which is always one of
   those. `GET /v1/owned-resources` shows a project its resources, and which leases use them; `DELETE
   /v1/owned-leases/{lease_id}` ends such a lease, if it has no others.
+* `/v1/published-offers`: an owner publishes a resource for a window, to all projects or to one, and others see what of
+  it is free; `POST /v1/published-offers/{published_offer_id}/claims` makes a lease of a part of it. Leases have
+  `published_offer`, null for all others. Deleting an offer deletes its leases.
 * `/v1/offers`: an offer is decided as a lease is, and holds what it shows for some minutes; `POST
   /v1/offers/{offer_id}/accept` makes it a lease, else it lapses.
 * `/v1/feeds`: the leases of a project, or of a user in it, are read by calendar programs, at a secret address in
@@ -171,6 +174,7 @@ FILTERS = V1_3
 SHRINKING = V1_3
 OPEN_ENDS = V1_3
 RESTRICTIONS = V1_3
+PUBLISHED_OFFERS = V1_3
 SHARING = V1_3
 CHAINS = V1_3
 TEMPLATES = V1_3

@@ -290,6 +290,14 @@ class Snapshot:
         """Return the same pool with all resources, whichever projects they are for."""
         return self._but(self._left_out, self._added, restricted=False)
 
+    def of_one(self, number: int) -> Snapshot:
+        """Return the same pool in which a new allocation may use one resource alone, whichever projects it is for."""
+        return self.for_operators().narrowed(self.numbers == number)
+
+    def closed(self) -> Snapshot:
+        """Return the same pool in which a new allocation may use nothing: a lease may keep what it has."""
+        return self._but(self._left_out, self._added, offered=np.zeros(len(self._resources), np.bool_))
+
     @property
     def any_disabled(self) -> bool:
         """Say whether `with_disabled` offers any more."""

@@ -30,6 +30,7 @@ from leasehold.db.tables import (
     leases,
     outbox,
     pools,
+    published_offers,
     refusals,
     reservations,
     resource_properties,
@@ -67,6 +68,7 @@ COUNTED = (
     segments,
     dead_letters,
     refusals,
+    published_offers,
 )
 
 EARLIEST = datetime.min.replace(tzinfo=UTC)
@@ -78,7 +80,8 @@ def purge(engine: Engine, now: datetime, age: timedelta, *, dry_run: bool, recor
     """Remove what has been over for an age and return the number of removed rows by table; `dry_run` only counts.
 
     First remove leases that were deleted, or whose end was carried out, that long ago, with all their rows. Then remove
-    the removed resources that nothing refers to any more, old events of resources and of alarms, and old dead letters.
+    the removed resources that nothing refers to any more, old events of resources and of alarms, old dead letters, and
+    published offers that are over or were deleted that long ago.
     Keep what is alive, not released or has work left. `record` also removes the segments that ended that long ago.
     """
     db, work = Database(engine), _Purge(now, now - age, dry_run, record)
@@ -88,6 +91,7 @@ def purge(engine: Engine, now: datetime, age: timedelta, *, dry_run: bool, recor
     _in_batches(db, work.news, 0, counts, dry_run=dry_run)
     _in_batches(db, work.dead_letters, "", counts, dry_run=dry_run)
     _in_batches(db, work.refusals, EARLIEST, counts, dry_run=dry_run)
+    _in_batches(db, work.published_offers, "", counts, dry_run=dry_run)
     if record:
         _in_batches(db, work.segments, 0, counts, dry_run=dry_run)
     return {table.name: counts[table.name] for table in COUNTED}
@@ -206,6 +210,15 @@ class _Purge:
         if found is not None:
             self._take(connection, refusals, hour == found, counts)
         return found
+
+    def published_offers(self, connection: Connection, after: str, counts: Counter[str]) -> str | None:
+        over = or_(published_offers.c.end_at < self.before, published_offers.c.deleted_at < self.before)
+        ids = _keys(connection, published_offers.c.id, after, over)
+        if not ids:
+            return None
+        self._take(connection, published_offers, published_offers.c.id.in_(ids), counts)
+        last: str = ids[-1]
+        return last
 
     def _take_news(self, connection: Connection, which: ColumnElement[bool], counts: Counter[str]) -> None:
         if not self.dry_run:

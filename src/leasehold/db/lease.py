@@ -62,7 +62,7 @@ _LEASE: tuple[ColumnElement[Any], ...] = (
     *(leases.c.status, leases.c.status_reason, leases.c.degraded, leases.c.generation),
     *(leases.c.created_at, leases.c.updated_at, leases.c.deleted_at, leases.c.heal_policy, leases.c.reminded),
     *(leases.c.type, json_text(leases.c.waiting), json_text(leases.c.reminders), leases.c.at_risk),
-    leases.c.offered_until,
+    *(leases.c.offered_until, leases.c.published_offer),
 )
 _STATUSES = {each.value: each for each in LeaseStatus}
 _OPENED_LEASE, _OPENED_WINDOW = map(opened, (Lease, Window))
@@ -99,6 +99,8 @@ def insert_lease(connection: Writer, lease: Lease) -> None:
         row |= write_reminders(lease)
     if lease.offered_until is not None:
         row["offered_until"] = lease.offered_until
+    if lease.published_offer is not None:
+        row["published_offer"] = lease.published_offer
     connection.execute(
         _INSERT_LEASE,
         {
@@ -389,6 +391,7 @@ def _lease(row: Row[*tuple[Any, ...]], parts: tuple[Reservation, ...], moments: 
         reminders,
         at_risk,
         made.offered_until,
+        made.published_offer,
         *_,
     ) = row
     window = made.window = _new(_OPENED_WINDOW)

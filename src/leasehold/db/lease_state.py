@@ -92,6 +92,7 @@ def rest_of(lease: Lease, event_type: str | None) -> dict[str, Any]:
             waiting=write_waiting(lease)["waiting"],
             reminders=None if lease.reminders is None else list(lease.reminders),
             at_risk=lease.at_risk or None,
+            published_offer=lease.published_offer,
             **_moments(deleted_at=lease.deleted_at, offered_until=lease.offered_until),
         ),
         **_moments(created_at=lease.created_at, updated_at=lease.updated_at),
@@ -155,6 +156,7 @@ def lease_of(payload: Mapping[str, Any], lease_state: Mapping[str, Any] | None, 
         reminders=tuple(rest["reminders"]) if "reminders" in rest else None,
         at_risk=rest.get("at_risk", False),
         offered_until=_moment(rest, "offered_until"),
+        published_offer=rest.get("published_offer"),
         reservations=tuple(
             Reservation(
                 id=shown["id"],

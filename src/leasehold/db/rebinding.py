@@ -78,6 +78,8 @@ def unstarted_on(
             leases.c.degraded.is_(False),
             func.coalesce(leases.c.at_risk, False).is_(False),
             leases.c.start_at > after,
+            # One that was made of a published offer keeps its resource.
+            leases.c.published_offer.is_(None),
             reservations.c.status == ReservationStatus.PENDING,
             reservations.c.missing_resources.is_(False),
             reservations.c.resources_changed.is_(False),

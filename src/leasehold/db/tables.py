@@ -168,9 +168,11 @@ leases = Table(
     Column("reminders", JSON(none_as_null=True)),
     Column("remind_at", UtcDateTime),
     Column("offered_until", UtcDateTime),
+    Column("published_offer", String(36)),
     Index("ix_leases_waiting_since", "waiting_since"),
     Index("ix_leases_remind_at", "remind_at"),
     Index("ix_leases_offered_until", "offered_until"),
+    Index("ix_leases_published_offer", "published_offer"),
     Index("ix_leases_project_id_deleted_at", "project_id", "deleted_at"),
     Index("ix_leases_deleted_at_end_at", "deleted_at", "end_at"),
     Index("ix_leases_updated_at", "updated_at"),
@@ -438,6 +440,25 @@ series = Table(
     Column("updated_at", UtcDateTime),
     Column("generation", BigInteger, nullable=False),
     Index("ix_series_project_id", "project_id"),
+    **EXACT,
+)
+
+# What is free of it is in the calendar. A row stays until it is purged, deleted or not.
+published_offers = Table(
+    "published_offers",
+    metadata,
+    Column("id", String(36), primary_key=True),
+    Column("name", String(80), nullable=False),
+    Column("project_id", String(255), nullable=False),
+    Column("user_id", String(255), nullable=False),
+    Column("resource_number", BigInteger, nullable=False),
+    Column("start_at", UtcDateTime, nullable=False),
+    Column("end_at", UtcDateTime, nullable=False),
+    Column("for_project", String(255)),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("deleted_at", UtcDateTime),
+    Index("ix_published_offers_resource_number", "resource_number"),
+    Index("ix_published_offers_project_id", "project_id"),
     **EXACT,
 )
 

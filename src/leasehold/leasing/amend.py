@@ -29,6 +29,7 @@ from leasehold.leasing.dry_run import tried, undo
 from leasehold.leasing.external_view import ExternalView
 from leasehold.leasing.flags import put_flag_event, with_flags
 from leasehold.leasing.lapse import decide_anew
+from leasehold.leasing.offer_claim import check_claimed_window, check_unclaimed
 from leasehold.leasing.once import done_before
 from leasehold.leasing.reallocation import Reallocation
 from leasehold.leasing.requests import Read, conditions_of, ending_of, no_show_of, place_of, read_requests
@@ -136,6 +137,8 @@ def _amend(
         if vacated is None and changes.vacates is not None:
             return seen
         amendment = _read(service, seen, changes, sight) if vacated is None else _without(changes, sight, vacated)
+        if changes.drops or changes.vacates or any(map(amendment.asks_more, seen.kept)):
+            check_unclaimed(seen)
         try:
             decide = partial(_decide, service, seen, amendment, once)
             # A maintenance window is the operator's own, and nobody approved it when it was made.
@@ -308,6 +311,7 @@ class _Work:
         if lease.waits:
             return self._wait(connection, lease, now)
         window = new_window(lease, changes, now)
+        check_claimed_window(connection, lease, window, now)
         self.amendment.check_endings(lease, now)
         after = self.amendment.applied(lease, window, now)
         after = rearmed(lease, after, now, self.service.settings.manager.warn_before_end)

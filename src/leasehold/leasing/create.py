@@ -30,6 +30,7 @@ from leasehold.leasing.holds import hold
 from leasehold.leasing.lapse import decide_anew
 from leasehold.leasing.new_lease import new_lease, read_reservations
 from leasehold.leasing.offer import Offering
+from leasehold.leasing.offer_claim import view_of_claim
 from leasehold.leasing.once import done_before
 from leasehold.leasing.rebinding import Rebinding
 from leasehold.leasing.requests import conditions_asked
@@ -197,9 +198,13 @@ class _Creation:
         def allowed(other: Window) -> bool:
             return self.service.enforcement.would_create(replace(lease, window=other), deciding)
 
-        rebinding = Rebinding(self.service, connection, generations, now)
+        # What is claimed of a published offer is what is free of it: nobody else moves.
+        rebinding = None if lease.published_offer else Rebinding(self.service, connection, generations, now)
         with self.service.calendars.synced(connection, generations, now, evaluated) as every:
-            snapshots = seen_by_project(every, lease.project_id)
+            if lease.published_offer is None:
+                snapshots = seen_by_project(every, lease.project_id)
+            else:
+                snapshots = view_of_claim(self.service, connection, every, lease, promised, now)
             terms = self.service.terms(promised, window.duration, use_disabled=self.draft.use_disabled, lead=lead)
             seconds, tells = settings.explanation_seconds, self.tells_disabled and not waits
             try:
@@ -230,7 +235,7 @@ class _Creation:
         connection: Connection,
         lease: Lease,
         decided: Room,
-        rebinding: Rebinding,
+        rebinding: Rebinding | None,
         generations: LockedPools,
         reserved: Window,
         now: datetime,
@@ -239,7 +244,8 @@ class _Creation:
         with together(connection) as writes:
             insert_lease(writes, lease)
             self._made(writes, lease, now, due=lease.offered_until or now)
-        rebinding.write(decided.moves)
+        if rebinding is not None:
+            rebinding.write(decided.moves)
         written = promise(connection, lease, self.asked, decided.picks, generations, reserved)
         bump_pools(connection, generations)
         if not decided.moves:

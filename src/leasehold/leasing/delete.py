@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from leasehold.db.pool import LockedPools
     from leasehold.leasing.service import Service
     from leasehold.model.lease import Lease
 
@@ -95,22 +96,29 @@ class _Deletion:
             raise StaleError
         if self.check is not None:
             self.check(connection, lease)
-        untouched = lease.status in UNTOUCHED
-        # The external service has never heard of a lease that waits.
-        ends_now = not lease.reached(EventType.END) and not lease.waits
-        end_promises(connection, lease, generations, now, released=untouched)
-        if is_held(lease):
-            let_go(self.service, connection, lease, generations, now)
-        if untouched:
-            forget(connection, lease, now)
-        else:
-            going = replace(move(lease, Trigger.DELETED), status_reason=None)
-            put_event(connection, LeaseNews.DELETING, save_lease(connection, lease, going, now), now)
-        hurry_task(connection, LEASE, lease.id, now)
-        if ends_now:
-            note_end(self.service, connection, lease, now)
+        delete_locked(self.service, connection, lease, generations, now)
         bump_pools(connection, generations)
         hurry_waiting(connection, generations, now)
+
+
+def delete_locked(
+    service: Service, connection: Connection, lease: Lease, generations: LockedPools, now: datetime
+) -> None:
+    """Delete a lease that is locked, after its pools, and not in DELETING; the caller moves the pools."""
+    untouched = lease.status in UNTOUCHED
+    # The external service has never heard of a lease that waits.
+    ends_now = not lease.reached(EventType.END) and not lease.waits
+    end_promises(connection, lease, generations, now, released=untouched)
+    if is_held(lease):
+        let_go(service, connection, lease, generations, now)
+    if untouched:
+        forget(connection, lease, now)
+    else:
+        going = replace(move(lease, Trigger.DELETED), status_reason=None)
+        put_event(connection, LeaseNews.DELETING, save_lease(connection, lease, going, now), now)
+    hurry_task(connection, LEASE, lease.id, now)
+    if ends_now:
+        note_end(service, connection, lease, now)
 
 
 def end_promises(

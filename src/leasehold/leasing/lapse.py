@@ -23,6 +23,7 @@ from leasehold.model.errors import (
     MaintenanceConflictError,
     NoReplacementError,
     NotEnoughError,
+    NotFreeInOfferError,
 )
 from leasehold.model.held_offer import lapsed
 from leasehold.model.states import LeaseStatus
@@ -49,6 +50,7 @@ REASONS = (
     LimitExceededError,
     AmendmentDeniedError,
     MaintenanceConflictError,
+    NotFreeInOfferError,
 )
 """The refusals of a decision that something may be the reason for which an offer holds."""
 

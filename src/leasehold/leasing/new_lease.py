@@ -98,6 +98,7 @@ def new_lease(
         heal_policy=draft.heal_policy,
         type=draft.type,
         reminders=draft.reminders,
+        published_offer=draft.published_offer,
     )
     return armed(lease, now, service.settings.manager.warn_before_end)
 

@@ -149,14 +149,19 @@ class Reallocation:
             others = {pool: snapshot.without(own) for pool, snapshot in mine.items()}
             longest = held_longest(reserved, map(self.amendment.ending, parts))
             views = {pool: view.booked(self._kept_off(pool), longest) for pool, view in others.items()}
-            use_disabled, tells = self.amendment.changes.use_disabled, self.amendment.tells_disabled
+            claimed = lease.published_offer is not None
+            if claimed:
+                # It keeps the resource of its published offer, for which nobody else moves.
+                views = {pool: view.closed() for pool, view in views.items()}
+            use_disabled = self.amendment.changes.use_disabled and not claimed
+            tells = self.amendment.tells_disabled and not claimed
             terms = self.service.terms(ahead, self.window.duration, use_disabled=use_disabled, lead=lead)
             seconds = self.service.settings.leases.explanation_seconds
             offering = Offering(
                 *(views, asked, terms, self._allowed, seconds),
                 movable=movable,
                 tells_disabled=tells,
-                rebinding=rebinding,
+                rebinding=None if claimed else rebinding,
                 extended=lease.window.end if self.window.end > lease.window.end else None,
             )
             room = offering.decide()

@@ -23,6 +23,7 @@ from leasehold.leasing.flags import Flags, changed
 from leasehold.leasing.lapse import decide_anew
 from leasehold.leasing.lifecycle import Phase, is_over, phase_of
 from leasehold.leasing.mending import Mending, started
+from leasehold.leasing.offer_claim import check_unclaimed
 from leasehold.leasing.requests import conditions_of
 from leasehold.leasing.survey import any_broken
 from leasehold.metrics.decision import decision
@@ -105,6 +106,7 @@ def swap_resource(
         if if_generation not in (None, seen.generation):
             raise StaleError
         _check_at_rest(seen, service.now())
+        check_unclaimed(seen)
         chosen = _Question(service, seen, resources, wish, all_servers).chosen()
         kind = chosen.type.kind
         try:

@@ -26,7 +26,7 @@ class LeaseDraft:
     request as received, with "now" unresolved: it shows whether a repeated key comes with the same request. `retries`
     and `retry_pause` None mean the configured ones. `use_disabled` says that the client may have disabled resources.
     `dry_run` says that nothing is to be written, `open_ended` that the lease is to have no end. `hold` makes it an
-    offer, which is held for so long.
+    offer, which is held for so long. `published_offer` is the published offer of which it claims a part.
     """
 
     name: str
@@ -46,6 +46,7 @@ class LeaseDraft:
     dry_run: bool = False
     open_ended: bool = False
     hold: timedelta | None = None
+    published_offer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

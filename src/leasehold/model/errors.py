@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from leasehold.model.refusal import Refusal
+    from leasehold.model.windows import Window
 
 MOST_NAMED = 5
 """The most names that a message repeats; `details` has all of them."""
@@ -479,6 +480,61 @@ class OfferAcceptedError(ConflictError):
     def __init__(self, lease_id: str) -> None:
         """Say what to do."""
         super().__init__(f"The offer was accepted. To give its resources back, delete the lease {lease_id}.")
+
+
+class OffersOverlapError(ConflictError):
+    """The owner has published the resource for a part of the window already."""
+
+    code = "leasehold.published_offer.overlaps"
+
+    def __init__(self, other: str) -> None:
+        """Name the offer in the way."""
+        message = f"The published offer {other} of this resource overlaps this window. Delete it, or choose another."
+        super().__init__(message, field="start_date", details={"published_offer": other})
+
+
+class NotFreeInOfferError(ConflictError):
+    """A claim does not lie within what is free of a published offer."""
+
+    code = "leasehold.published_offer.not_free"
+
+    def __init__(self, free: Sequence[Window]) -> None:
+        """Name what is free."""
+        said = [f"from {each.start.isoformat()} until {each.end.isoformat()}" for each in free]
+        rest = f"it is free {some_of(said)}; claim a part of one of these." if said else "nothing of it is free now."
+        ranges = [{"start_date": each.start.isoformat(), "end_date": each.end.isoformat()} for each in free]
+        message = f"The claim does not lie within what is free of the published offer: {rest}"
+        super().__init__(message, field="start_date", details={"free": ranges})
+
+
+class OutsideOfferError(ConflictError):
+    """A lease that was made of a published offer would have a time in which that is not offered."""
+
+    code = "leasehold.published_offer.outside"
+
+    def __init__(self, window: Window | None) -> None:
+        """Name the window of the offer; None: it is not available any more."""
+        message = "The lease was made of a published offer that is not available any more, so it gets no other time."
+        if window is not None:
+            message = (
+                f"The lease was made of a published offer from {window.start.isoformat()} until "
+                f"{window.end.isoformat()}, and has to stay within it."
+            )
+        super().__init__(message, field="end_date")
+
+
+class ClaimedError(ConflictError):
+    """A lease that was made of a published offer keeps the resource of the offer."""
+
+    code = "leasehold.published_offer.claimed"
+
+    def __init__(self) -> None:
+        """Say what may be changed."""
+        message = (
+            "The lease was made of a published offer, so it keeps that resource and what it asks for. Change its name "
+            "or its dates, or delete it."
+        )
+        super().__init__(message, field="reservations")
 
 
 class StaleError(ConflictError):

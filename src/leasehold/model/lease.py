@@ -58,6 +58,7 @@ class Lease:
     chosen, None those of the operator. `waiting` is None for a lease that never had to wait for resources. `at_risk`
     says that a resource of it has failed which healing looks at later, because the lease does not begin soon.
     `offered_until` is None unless it was made as an offer: until then it may be, or might have been, accepted.
+    `published_offer` is the published offer that it was made of by a claim: it keeps its resource, and to that window.
     """
 
     id: str
@@ -81,6 +82,7 @@ class Lease:
     reminders: tuple[int, ...] | None = None
     at_risk: bool = False
     offered_until: datetime | None = None
+    published_offer: str | None = None
 
     @property
     def waits(self) -> bool:

@@ -154,6 +154,10 @@ class Kind(ABC, Generic[R]):
     def parse(self, raw: Mapping[str, Any]) -> R:
         """Read a request; raises InvalidInputError with the field's name."""
 
+    def one(self, resource: Resource) -> dict[str, Any]:  # noqa: ARG002 - a default
+        """Return what a reservation asks for that is to have one resource, where that alone is offered."""
+        return {**self.unconditional, **dict.fromkeys(self.counts & self.schema.model_fields.keys(), 1)}
+
     def store(self, request: R) -> dict[str, Any]:
         """Return the request as JSON values; `load` returns an equal request from them."""
         return asdict(cast("DataclassInstance", request))

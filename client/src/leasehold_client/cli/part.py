@@ -57,6 +57,7 @@ CHOICES: Mapping[str, Choice] = {
     ),
     "/feeds": Choice(("name",), ("own",), sorts=("created_at", "name")),
     "/owned-resources": Choice(("name", "health"), ("reservable",), sorts=("name", "resource_type")),
+    "/published-offers": Choice(("name", "status"), sorts=("created_at", "start_date", "end_date", "name", "status")),
     "/lease-templates": Choice(("name",), ("public",), sorts=("created_at", "name", "updated_at")),
 }
 """The choice of each list by its path after `/v1`."""

@@ -110,7 +110,7 @@ def create(call: Call, body: LeaseCreation) -> Reply:
         owner = replace(owner, project_id=body.project_id)
     with asking_once(call) as service, named_as_sent(ending_as_sent(body)):
         if body.dry_run:
-            return _would_be(call, try_creation(service, owner, draft, call.sight))
+            return would_be(call, try_creation(service, owner, draft, call.sight))
         lease = _in_callers_name(call, service, create_lease(service, owner, draft, key, call.sight))
     return _reply(call, lease)
 
@@ -138,7 +138,7 @@ def amend(call: Call, lease: Lease, body: LeaseAmendment) -> Reply:
     check_giving_more(call, lease, ((each, giving.get(each["id"])) for each in changes.reservations or ()))
     with asking_once(call) as service, named_as_sent(sent_for(body)):
         if body.dry_run:
-            return _would_be(call, try_amendment(service, lease.id, changes, generation, call.sight))
+            return would_be(call, try_amendment(service, lease.id, changes, generation, call.sight))
         amended = amend_lease(service, lease.id, changes, generation, call.sight, once)
         amended = _in_callers_name(call, service, amended)
     return _reply(call, amended)
@@ -281,7 +281,7 @@ def _reply(call: Call, lease: Lease) -> Reply:
     return Reply({"lease": show_lease(lease, call.service.types, call.version, call.sight)}, headers)
 
 
-def _would_be(call: Call, lease: Lease) -> Reply:
+def would_be(call: Call, lease: Lease) -> Reply:
     """Answer a dry run: the lease as it would be, and what it would have, as far as the caller may know that."""
     found = show_holdings(lease, list_holdings(call.service, lease, call.sight))
     shown = show_lease(lease, call.service.types, call.version, call.sight)

@@ -341,7 +341,7 @@ class ReservationAnswer(TypedDict):
 class LeaseAnswer(TypedDict):
     """A lease: `status_reason` from 1.1 on, `heal_policy` and the keys below it from 1.2 on.
 
-    `open_ended` and `shared_with` come with 1.3, and `deleted_at` with deleted leases alone.
+    `open_ended`, `shared_with` and `published_offer` come with 1.3, and `deleted_at` with deleted leases alone.
     """
 
     id: str
@@ -361,6 +361,7 @@ class LeaseAnswer(TypedDict):
     at_risk: NotRequired[bool]
     open_ended: NotRequired[bool]
     shared_with: NotRequired[list[str]]
+    published_offer: NotRequired[str | None]
     deleted_at: NotRequired[str]
     type: NotRequired[str]
     retries: NotRequired[int | None]

@@ -22,6 +22,7 @@ from leasehold.api.policies import (
     lease,
     maintenance,
     owned_resource,
+    published_offer,
     refusal,
     region,
     resource,
@@ -53,6 +54,7 @@ _NEWER = (
     region,
     timeline,
     owned_resource,
+    published_offer,
 )
 _FOR_OPERATORS = (audit, forecast, refusal)
 _OURS = (base, lease, host, floatingip, resource, *_NEWER, *_FOR_OPERATORS)

@@ -18,6 +18,7 @@ from leasehold.api.versions import (
     LEASE_TYPES,
     OPEN_ENDS,
     PAST,
+    PUBLISHED_OFFERS,
     REMINDERS,
     SHARING,
     STATUS_REASON,
@@ -127,6 +128,10 @@ def _add_reminders(answer: LeaseAnswer, lease: Lease, _sight: Sight) -> None:
     answer["reminder_seconds"] = DEFAULT if lease.reminders is None else list(lease.reminders)
 
 
+def _add_published_offer(answer: LeaseAnswer, lease: Lease, _sight: Sight) -> None:
+    answer["published_offer"] = lease.published_offer
+
+
 def _add_open_end(answer: LeaseAnswer, lease: Lease, _sight: Sight) -> None:
     answer["open_ended"] = lease.open_ended
 
@@ -168,6 +173,7 @@ _ADDITIONS: Sequence[tuple[Version, Callable[[LeaseAnswer, Lease, Sight], None]]
     (LEASE_TYPES, _add_type),
     (OPEN_ENDS, _add_open_end),
     (SHARING, _add_sharing),
+    (PUBLISHED_OFFERS, _add_published_offer),
     (PAST, _add_deletion),
 )
 """What leases have more from a version on, in the order in which it is shown."""

@@ -99,6 +99,11 @@ class FloatingIpKind(Kind[FloatingIpRequest]):
         """Return the fields as JSON values."""
         return super().store(request) | {"required_floatingips": list(request.required_floatingips)}
 
+    def one(self, resource: Resource) -> dict[str, Any]:
+        """Ask for the address by its name: no other one stands in for it."""
+        network, address = (resource.attributes[key] for key in ("floating_network_id", "floating_ip_address"))
+        return {"network_id": network, "amount": 1, "required_floatingips": [address]}
+
     def load(self, stored: Mapping[str, Any]) -> FloatingIpRequest:
         """Return the stored request."""
         return FloatingIpRequest(stored["network_id"], stored["amount"], tuple(stored["required_floatingips"]))

@@ -1,0 +1,120 @@
+"""`published offer list`, `show`, `create`, `delete` and `claim`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leasehold_client.cli.base import TalkingShow, fields
+from leasehold_client.cli.columns import Shown
+from leasehold_client.cli.lease_list import lease_fields
+from leasehold_client.cli.lease_options import add_dates, window
+from leasehold_client.cli.resource import add_type
+from leasehold_client.cli.things import DeleteThing, Kind, ListOwn, ShowThing, thing_fields
+from leasehold_client.errors import ClientError
+
+if TYPE_CHECKING:
+    import argparse
+    from datetime import datetime
+
+    from leasehold_client.cli.base import Talking
+    from leasehold_client.published_offer import PublishedOffer
+
+_KIND: Kind[PublishedOffer] = Kind(
+    "published offer",
+    "/published-offers",
+    lambda client: client.published_offers,
+    {
+        "name": lambda _, offer: offer.name,
+        "id": lambda _, offer: offer.id,
+        "status": lambda _, offer: offer.status,
+        "resource_type": lambda _, offer: offer.resource_type,
+        "start_date": lambda command, offer: command.moment(offer.start),
+        "end_date": lambda command, offer: command.moment(offer.end),
+    },
+)
+
+
+class ListPublished(ListOwn):
+    """Print a list of the published offers of the project, and of those of others that it may claim."""
+
+    kind = _KIND
+
+
+class ShowPublished(ShowThing):
+    """Show a published offer, and what of it is free."""
+
+    kind = _KIND
+
+    def shown(self, found: PublishedOffer) -> dict[str, object]:
+        """Return what is shown of it."""
+        whole = self.client.published_offers.get(found.id)
+        return _fields(self, whole)
+
+
+class DeletePublished(DeleteThing):
+    """Delete a published offer, and the leases that were made of it."""
+
+    kind = _KIND
+
+
+class CreatePublished(TalkingShow):
+    """Publish a resource that the project owns, so that others may claim it for a part of the time."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument("name", metavar="PUBLISHED_OFFER", help="Name for the published offer")
+        add_type(parser)
+        parser.add_argument("resource", metavar="RESOURCE", help="ID or name of the resource; see owned resource list")
+        add_dates(parser, self.clock)
+        parser.add_argument("--for-project", metavar="<project>", help="the only project, by ID, that may claim it")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
+        start, end = _dates(self, parsed_args)
+        if end is None:
+            raise ClientError("Say until when it is offered: --until or --for.")
+        kind, name = parsed_args.resource_type, parsed_args.resource
+        owned = [each for each in self.client.owned_resources.list() if each.resource_type == kind]
+        ident = next((each.id for each in owned if name in (each.id, each.name)), name)
+        made = self.client.published_offers.create(parsed_args.name, kind, ident, end, start, parsed_args.for_project)
+        return fields(_fields(self, made))
+
+
+class ClaimPublished(TalkingShow):
+    """Lease a part of a published offer; without dates all that is free of it from now on."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        _KIND.add_one(parser, "the published offer to claim")
+        parser.add_argument("--name", metavar="<name>", help="Name for the lease (default: that of the offer)")
+        add_dates(parser, self.clock)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
+        calls = self.client.published_offers
+        offer = calls.find(parsed_args.thing)
+        start, end = _dates(self, parsed_args, offer.start)
+        lease = calls.claim(offer.id, parsed_args.name or offer.name, start, end)
+        return fields(lease_fields(self, lease))
+
+
+def _dates(
+    command: Talking, options: argparse.Namespace, first: datetime | None = None
+) -> tuple[datetime | None, datetime | None]:
+    """Return the start and the end that the options ask for, each if they do; `first` is the earliest start."""
+    now = command.clock.now()
+    start = None if options.start is None or options.start <= now else options.start
+    if options.end is None and options.lasts is None:
+        return start, None
+    if start is None and first is not None and first > now:
+        options.start = first
+    return start, window(options, now)[1]
+
+
+def _fields(command: Talking, offer: PublishedOffer) -> dict[str, object]:
+    said = [
+        f"{command.moment(start).human_readable()} to {command.moment(end).human_readable()}"
+        for start, end in offer.free
+    ]
+    free = Shown(offer.values.get("free", []), "\n".join(said))
+    return thing_fields(command, offer, free=free)

@@ -1,0 +1,98 @@
+"""Published offers and claims, from 1.3 on (features I2 and I3, decision 0108)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leasehold.api import dates
+from leasehold.api.call import Reply
+from leasehold.api.handlers.lease import asking_once, reply_in_callers_name, would_be
+from leasehold.api.handlers.resource import known
+from leasehold.api.once import fingerprint, idempotency_key
+from leasehold.api.paging import Choice
+from leasehold.api.views.published_offer import show_free, show_published
+from leasehold.leasing import published_offer as offers
+from leasehold.leasing.claim_offer import claim_offer
+from leasehold.model.published_offer import ClaimDraft, Publication
+
+LISTED = Choice(texts=("name", "status"), sorts=("created_at", "start_date", "end_date", "name", "status"))
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from leasehold.api.call import Call
+    from leasehold.api.models.published_offer import ClaimCreation, PublishedOfferAnswer, PublishedOfferCreation
+    from leasehold.model.published_offer import PublishedOffer
+
+
+def list_published(call: Call) -> Reply:
+    """Show the published offers of the caller's project, and those of others that are open to it.
+
+    An administrator may ask for those of `all_projects`. In pages, by name and status, and sorted.
+    """
+    project, now = None if call.query_all_projects() else call.caller.project_id, call.service.now()
+    found = (_shown(call, each, now) for each in offers.list_published(call.service, project))
+    return Reply({"published_offers": list(LISTED.of(call, found))})
+
+
+def create(call: Call, body: PublishedOfferCreation) -> Reply:
+    """Publish a resource of the caller's project for a window, to all projects or to one; it holds nothing.
+
+    Administrators publish for any owner. One that overlaps another one of the resource is a 409.
+    """
+    now = call.service.now()
+    start, end = (
+        dates.parse(text, version=call.version, now=now, field=field)
+        for field, text in (("start_date", body.start_date), ("end_date", body.end_date))
+    )
+    name = known(call, body.resource_type).name
+    wish = Publication(body.name, name, body.resource_id, start, end, body.for_project_id)
+    return _reply(call, offers.publish(call.service, call.caller, wish, is_admin=call.is_admin))
+
+
+def show(call: Call, published_id: str) -> Reply:
+    """Show one published offer, with what can be claimed of it now."""
+    return _reply(call, offers.get_published(call.service, published_id, _eyes(call)))
+
+
+def delete(call: Call, published_id: str) -> Reply:
+    """Delete a published offer of the caller's project, and the leases that were made of it."""
+    offers.withdraw(call.service, published_id, _eyes(call))
+    return Reply()
+
+
+def claim(call: Call, published_id: str, body: ClaimCreation) -> Reply:
+    """Make a lease of a part of a published offer for the caller's project; the same key again gives the same lease.
+
+    It begins now, or with the offer, and ends where something else begins, unless the dates say otherwise. What is not
+    free is a 409 with what is. A `dry_run` answers what would happen, and does nothing.
+    """
+    draft = ClaimDraft(
+        body.name,
+        _date(call, body.start_date if body.start_date != dates.NOW else None, "start_date"),
+        _date(call, body.end_date, "end_date"),
+        fingerprint(body, "CLAIM", published_id),
+        dry_run=bool(body.dry_run),
+    )
+    key = idempotency_key(call)
+    with asking_once(call) as service:
+        lease = claim_offer(service, call.caller, published_id, draft, key, call.sight)
+        return would_be(call, lease) if draft.dry_run else reply_in_callers_name(call, service, lease)
+
+
+def _date(call: Call, text: str | None, field: str) -> datetime | None:
+    return dates.parse_optional(text, version=call.version, now=call.service.now(), field=field)
+
+
+def _eyes(call: Call) -> str | None:
+    """Return the project whose offers the caller sees and deletes; None: those of all."""
+    return None if call.is_admin else call.caller.project_id
+
+
+def _shown(call: Call, offer: PublishedOffer, now: datetime) -> PublishedOfferAnswer:
+    return show_published(offer, now, owner=_eyes(call) in (None, offer.project_id))
+
+
+def _reply(call: Call, offer: PublishedOffer) -> Reply:
+    free = show_free(offers.free_of_offer(call.service, offer))
+    return Reply({"published_offer": {**_shown(call, offer, call.service.now()), "free": free}})

@@ -1,0 +1,98 @@
+"""Published offers: their rows, and the leases that were made of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import and_, insert, or_, select, update
+
+from leasehold.db.resource import resources_by_number
+from leasehold.db.tables import leases, published_offers
+from leasehold.model.published_offer import PublishedOffer
+from leasehold.model.states import LeaseStatus
+from leasehold.model.windows import Window
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from sqlalchemy import Connection, Select
+
+
+def add_published(connection: Connection, new: PublishedOffer) -> None:
+    """Write a new offer."""
+    row = {
+        "id": new.id,
+        "name": new.name,
+        "project_id": new.project_id,
+        "user_id": new.user_id,
+        "resource_number": new.resource_number,
+        "start_at": new.window.start,
+        "end_at": new.window.end,
+        "for_project": new.for_project,
+        "created_at": new.created_at,
+    }
+    connection.execute(insert(published_offers), row)
+
+
+def find_published(connection: Connection, ident: str) -> PublishedOffer | None:
+    """Return an offer, deleted or not; None if there is none."""
+    return next(iter(_found(connection, select(published_offers).where(published_offers.c.id == ident))), None)
+
+
+def list_published(connection: Connection, project_id: str | None, now: datetime) -> Sequence[PublishedOffer]:
+    """Return the offers of a project and what may be open to it, or with None all, the first to begin first."""
+    query = select(published_offers).order_by(published_offers.c.start_at, published_offers.c.id)
+    if project_id is not None:
+        to_it = or_(published_offers.c.for_project.is_(None), published_offers.c.for_project == project_id)
+        ahead = and_(published_offers.c.deleted_at.is_(None), published_offers.c.end_at > now)
+        query = query.where(or_(published_offers.c.project_id == project_id, and_(ahead, to_it)))
+    return _found(connection, query)
+
+
+def overlapping(connection: Connection, new: PublishedOffer) -> str | None:
+    """Return an offer of the same resource and owner that is not deleted and has time of this one; None: none."""
+    query = select(published_offers.c.id).where(
+        published_offers.c.resource_number == new.resource_number,
+        published_offers.c.project_id == new.project_id,
+        published_offers.c.deleted_at.is_(None),
+        published_offers.c.start_at < new.window.end,
+        published_offers.c.end_at > new.window.start,
+    )
+    found: str | None = connection.execute(query.order_by(published_offers.c.start_at).limit(1)).scalar()
+    return found
+
+
+def mark_deleted(connection: Connection, ident: str, now: datetime) -> None:
+    """Record that an offer was deleted; its row stays for history."""
+    mine = published_offers.c.id == ident
+    connection.execute(update(published_offers).where(mine).values(deleted_at=now))
+
+
+def claims_of(connection: Connection, ident: str) -> Sequence[str]:
+    """Return the leases made of an offer that are neither deleted nor over, in the order of their ids."""
+    over = [LeaseStatus.TERMINATED, LeaseStatus.DELETING]
+    query = select(leases.c.id).where(
+        leases.c.published_offer == ident, leases.c.deleted_at.is_(None), leases.c.status.not_in(over)
+    )
+    return connection.execute(query.order_by(leases.c.id)).scalars().all()
+
+
+def _found(connection: Connection, query: Select[Any]) -> list[PublishedOffer]:
+    rows = connection.execute(query).all()
+    resources = resources_by_number(connection, [row.resource_number for row in rows])
+    return [
+        PublishedOffer(
+            id=row.id,
+            name=row.name,
+            project_id=row.project_id,
+            user_id=row.user_id,
+            resource_number=row.resource_number,
+            resource=resources.get(row.resource_number),
+            window=Window(row.start_at, row.end_at),
+            for_project=row.for_project,
+            created_at=row.created_at,
+            deleted_at=row.deleted_at,
+        )
+        for row in rows
+    ]

@@ -1,0 +1,64 @@
+"""Make a lease of a part of a published offer, by the ordinary way of a new lease (feature I3)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from leasehold.leasing.create import create_lease, try_creation
+from leasehold.leasing.published_offer import free_of_offer, get_published
+from leasehold.model.caller import EVERYTHING
+from leasehold.model.draft import LeaseDraft
+from leasehold.model.errors import NotFoundError
+from leasehold.model.windows import to_minute
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from leasehold.leasing.service import Service
+    from leasehold.model.caller import Caller, Sight
+    from leasehold.model.lease import Lease
+    from leasehold.model.published_offer import ClaimDraft, PublishedOffer
+
+
+def claim_offer(
+    service: Service,
+    caller: Caller,
+    ident: str,
+    draft: ClaimDraft,
+    key: str | None = None,
+    sight: Sight = EVERYTHING,
+) -> Lease:
+    """Return the lease that a claim has made; a repeated key returns the same one.
+
+    Raises NotFoundError for an offer that is not open to the caller's project, NotFreeInOfferError with what is free,
+    and the errors of `create_lease`.
+    """
+    offer = get_published(service, ident, caller.project_id)
+    if offer.resource is None:
+        raise NotFoundError("published_offer_id", ident)
+    kind = service.types.get(offer.resource.type).kind
+    start, end = _dates(service, offer, draft)
+    asked = LeaseDraft(
+        draft.name,
+        start,
+        end,
+        reservations=({"resource_type": kind.name, **kind.one(offer.resource)},),
+        fingerprint=draft.fingerprint,
+        published_offer=offer.id,
+        dry_run=draft.dry_run,
+    )
+    if draft.dry_run:
+        return try_creation(service, caller, asked, sight)
+    return create_lease(service, caller, asked, key, sight)
+
+
+def _dates(service: Service, offer: PublishedOffer, draft: ClaimDraft) -> tuple[datetime, datetime]:
+    """Return start and end of a claim. Where nothing is free the decision says so, unless its key was used before."""
+    now = service.now()
+    start = draft.start or max(to_minute(now), offer.window.start)
+    if draft.end is not None:
+        return start, draft.end
+    begin = max(start, now)
+    found = [each.end for each in free_of_offer(service, offer) if each.start <= begin < each.end]
+    return start, found[0] if found else max(offer.window.end, start + timedelta(minutes=1))

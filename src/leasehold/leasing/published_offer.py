@@ -1,0 +1,137 @@
+"""Published offers: owners publish and withdraw them, others see what is open to them (feature I2, decision 0108).
+
+Whatever depends on the offers of a resource is decided under the lock of its pool.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from leasehold.db import published_offer as rows
+from leasehold.db.lease import find_lease
+from leasehold.db.pool import bump_pools, lock_pools
+from leasehold.db.resource import find_resource
+from leasehold.db.waiting import hurry_waiting
+from leasehold.leasing.delete import delete_locked
+from leasehold.leasing.offer_claim import free_ranges
+from leasehold.model.errors import InvalidDateError, InvalidInputError, NotFoundError, OffersOverlapError
+from leasehold.model.published_offer import PublishedOffer, PublishedStatus
+from leasehold.model.states import LeaseStatus
+from leasehold.model.windows import Window
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Connection
+
+    from leasehold.leasing.service import Service
+    from leasehold.model.caller import Caller
+    from leasehold.model.published_offer import Publication
+    from leasehold.model.resource import Resource
+    from leasehold.resource_types.kind import Kind
+
+
+def publish(service: Service, caller: Caller, wish: Publication, *, is_admin: bool = False) -> PublishedOffer:
+    """Publish a resource of the caller's project for a window; an administrator does it for any owner.
+
+    Raises NotFoundError for a resource that is not theirs, InvalidInputError for one that belongs to nobody,
+    InvalidDateError for the window, and OffersOverlapError.
+    """
+    kind = service.types.get(wish.resource_type).kind
+    if wish.end <= max(wish.start, service.now()):
+        message = "A published offer has to end after its start, and later than now."
+        raise InvalidDateError(message, field="end_date")
+
+    def work(connection: Connection) -> PublishedOffer:
+        generations = lock_pools(connection, {kind.pool})
+        resource = find_resource(connection, kind.name, wish.resource_id)
+        new = _new(service, caller, wish, _owned(kind, resource, wish, None if is_admin else caller.project_id))
+        if other := rows.overlapping(connection, new):
+            raise OffersOverlapError(other)
+        rows.add_published(connection, new)
+        # On Galera only this conflicts with another offer of the same moment.
+        bump_pools(connection, generations)
+        return new
+
+    return service.db.transact(work)
+
+
+def _owned(kind: Kind[object], resource: Resource | None, wish: Publication, project_id: str | None) -> Resource:
+    """Return the resource if it belongs to this project, or with None to any."""
+    if resource is None or project_id not in (None, resource.owner):
+        raise NotFoundError(kind.id_name, wish.resource_id)
+    if resource.owner is None:
+        message = f"The {kind.singular} {resource.label} belongs to no project. Say which one: its `owner`."
+        raise InvalidInputError(message, field="resource_id")
+    return resource
+
+
+def _new(service: Service, caller: Caller, wish: Publication, resource: Resource) -> PublishedOffer:
+    return PublishedOffer(
+        id=str(uuid4()),
+        name=wish.name,
+        project_id=resource.owner or "",
+        user_id=caller.user_id,
+        resource_number=resource.number,
+        resource=resource,
+        window=Window(wish.start, wish.end),
+        for_project=wish.for_project,
+        created_at=service.now(),
+    )
+
+
+def list_published(service: Service, project_id: str | None) -> Sequence[PublishedOffer]:
+    """Return the offers of a project and those that are open to it, or with None all, the first to begin first."""
+    now = service.now()
+    with service.db.reading() as connection:
+        found = rows.list_published(connection, project_id, now)
+    return [each for each in found if project_id is None or each.visible_to(project_id, now)]
+
+
+def get_published(service: Service, ident: str, project_id: str | None) -> PublishedOffer:
+    """Return an offer that a project sees, or with None any; raises NotFoundError."""
+    with service.db.reading() as connection:
+        found = rows.find_published(connection, ident)
+    if found is None or not (project_id is None or found.visible_to(project_id, service.now())):
+        raise absent(ident)
+    return found
+
+
+def free_of_offer(service: Service, offer: PublishedOffer) -> Sequence[Window]:
+    """Return what can be claimed of an offer now."""
+    if offer.resource is None or offer.status(service.now()) is not PublishedStatus.AVAILABLE:
+        return ()
+    kind = service.types.get(offer.resource.type).kind
+    return service.ask([kind.pool], lambda pools, now: free_ranges(service, kind, pools[kind.pool], offer, now))
+
+
+def withdraw(service: Service, ident: str, project_id: str | None) -> None:
+    """Delete an offer of a project, or with None of any, and the leases that were made of it, at once.
+
+    Deleting it again changes nothing. Raises NotFoundError.
+    """
+    seen = get_published(service, ident, project_id)
+    if project_id not in (None, seen.project_id):
+        raise absent(ident)
+
+    def work(connection: Connection) -> None:
+        generations = lock_pools(connection, set() if seen.resource is None else {seen.resource.pool})
+        offer, now = rows.find_published(connection, ident), service.now()
+        if offer is None or offer.deleted_at is not None:
+            return
+        rows.mark_deleted(connection, ident, now)
+        for each in rows.claims_of(connection, ident):
+            lease = find_lease(connection, each, lock=True)
+            if lease is not None and lease.status is not LeaseStatus.DELETING:
+                delete_locked(service, connection, lease, generations, now)
+        bump_pools(connection, generations)
+        hurry_waiting(connection, generations, now)
+
+    service.db.transact(work)
+    service.wake()
+
+
+def absent(ident: str) -> NotFoundError:
+    """Return the error for an offer that is not there, or not for this caller."""
+    return NotFoundError("published_offer_id", ident)

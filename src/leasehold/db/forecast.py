@@ -20,7 +20,7 @@ from leasehold.model.windows import from_seconds, to_seconds
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from sqlalchemy import CTE, Column, ColumnElement, Connection
+    from sqlalchemy import CTE, Column, ColumnElement, Connection, Select
 
 _WANTED = (Operation.CREATE, Operation.AMEND, Operation.OFFER)
 """What asks for more resources; maintenance is no demand, and a swap asks for another one in place of one."""
@@ -67,11 +67,12 @@ def changes_in_use(connection: Connection, pool: str, types: Collection[str], gr
     """
     demanded = [each for each in types if each != MAINTENANCE]
     promised = (
-        select(*_clipped(allocations.c.resource_number, BEGIN, allocations.c.ends_at, grid))
+        select(*_clipped(allocations.c.resource_number, BEGIN, allocations.c.ends_at, grid), allocations.c.demand)
         .join(reservations, reservations.c.id == allocations.c.reservation_id)
         .where(reservations.c.resource_type != MAINTENANCE, *_lasting(pool, grid))
     )
-    recorded = select(*_clipped(segments.c.resource_number, segments.c.starts_at, segments.c.ends_at, grid)).where(
+    held = _clipped(segments.c.resource_number, segments.c.starts_at, segments.c.ends_at, grid)
+    recorded = select(*held, segments.c.demand).where(
         segments.c.resource_type.in_(demanded), segments.c.starts_at < grid.end, segments.c.ends_at > grid.start
     )
     return _changes(connection, union_all(promised, recorded).cte("held"), grid)
@@ -80,7 +81,7 @@ def changes_in_use(connection: Connection, pool: str, types: Collection[str], gr
 def changes_in_maintenance(connection: Connection, pool: str, grid: Grid) -> list[Changes]:
     """Return how many usable resources of a pool have a maintenance window, as `changes_in_use`. One statement."""
     closed = (
-        select(*_clipped(allocations.c.resource_number, BEGIN, allocations.c.ends_at, grid))
+        select(*_clipped(allocations.c.resource_number, BEGIN, allocations.c.ends_at, grid), allocations.c.demand)
         .join(reservations, reservations.c.id == allocations.c.reservation_id)
         .join(resources, resources.c.number == allocations.c.resource_number)
         .where(reservations.c.resource_type == MAINTENANCE, _USABLE, *_lasting(pool, grid))
@@ -136,24 +137,34 @@ def _clipped(
 
 
 def _changes(connection: Connection, held: CTE, grid: Grid) -> list[Changes]:
-    """Return the changes of the number of resources that are held at all.
-
-    From the starts and ends of what is held follows how often each resource is held at each moment; from that when it
-    comes into use and goes out of it, then how many are in use at each moment, and the largest number of each step.
-    """
-    starts = select(held.c.number, held.c.begins.label("at"), literal(1).label("change"))
-    moments = union_all(starts, select(held.c.number, held.c.ends, literal(-1))).subquery()
-    total = func.sum(moments.c.change).label("change")
-    net = select(moments.c.number, moments.c.at, total).group_by(moments.c.number, moments.c.at).subquery()
-    times = func.sum(net.c.change).over(partition_by=net.c.number, order_by=net.c.at).label("times")
-    deep = select(net.c.at, net.c.change, times).subquery()
-    used = case((deep.c.times > 0, 1), else_=0) - case((deep.c.times > deep.c.change, 1), else_=0)
-    of_all = select(deep.c.at, func.sum(used).label("change")).group_by(deep.c.at).subquery()
-    running = select(of_all.c.at, of_all.c.change, func.sum(of_all.c.change).over(order_by=of_all.c.at).label("busy"))
-    each = running.subquery()
+    """Return the changes of the number of resources that are held at all, and the largest number of each step."""
+    of_each = union_all(_of_whole(held), _of_shared(held)).subquery()
+    of_all = select(of_each.c.at, func.sum(of_each.c.change).label("change")).group_by(of_each.c.at).subquery()
+    each = select(of_all, func.sum(of_all.c.change).over(order_by=of_all.c.at).label("busy")).subquery()
     since = each.c.at - grid.start
     step = (since // grid.seconds).label("step")
     first = case((since % grid.seconds == 0, each.c.change), else_=0)
     query = select(step, func.max(each.c.busy), func.sum(first), func.sum(each.c.change)).group_by(step).order_by(step)
     found = (Changes(*map(int, row)) for row in connection.execute(query))
     return [change for change in found if change.step < grid.steps]
+
+
+def _of_whole(held: CTE) -> Select[Any]:
+    """Return the changes by whole resources: nobody else has one meanwhile, so each start and end is a change."""
+    whole = held.c.demand.is_(None)
+    starts = select(held.c.begins.label("at"), literal(1).label("change")).where(whole)
+    moments = union_all(starts, select(held.c.ends, literal(-1)).where(whole)).subquery()
+    return select(moments.c.at, func.sum(moments.c.change).label("change")).group_by(moments.c.at)
+
+
+def _of_shared(held: CTE) -> Select[Any]:
+    """Return the changes by resources of which parts are held: where the first part comes, and the last one goes."""
+    shared = held.c.demand.is_not(None)
+    starts = select(held.c.number, held.c.begins.label("at"), literal(1).label("change")).where(shared)
+    moments = union_all(starts, select(held.c.number, held.c.ends, literal(-1)).where(shared)).subquery()
+    total = func.sum(moments.c.change).label("change")
+    net = select(moments.c.number, moments.c.at, total).group_by(moments.c.number, moments.c.at).subquery()
+    parts = func.sum(net.c.change).over(partition_by=net.c.number, order_by=net.c.at).label("parts")
+    deep = select(net.c.at, net.c.change, parts).subquery()
+    used = case((deep.c.parts > 0, 1), else_=0) - case((deep.c.parts > deep.c.change, 1), else_=0)
+    return select(deep.c.at, func.sum(used).label("change")).group_by(deep.c.at)

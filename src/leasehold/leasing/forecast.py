@@ -29,7 +29,7 @@ from leasehold.model.waiting import window_at
 from leasehold.model.windows import Window, from_seconds, to_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from datetime import datetime
 
     import numpy.typing as npt
@@ -131,9 +131,7 @@ def forecast(service: Service, counts: RefusalCounts, question: Question) -> For
     types = service.types.using({kind.pool})
     counts.write()
     with service.db.reading() as connection:
-        demand = peaks(changes_in_use(connection, kind.pool, types, past), past)
-        for hour, missing in missing_by_hour(connection, kind.name, types, past):
-            demand[(hour - past.start) // HOUR] += missing
+        demand = _past_demand(connection, kind, types, past)
         promised = peaks(changes_in_use(connection, kind.pool, types, ahead), ahead)
         usable = count_usable(connection, kind.pool)
         closed = peaks(changes_in_maintenance(connection, kind.pool, ahead), ahead)
@@ -154,6 +152,14 @@ def forecast(service: Service, counts: RefusalCounts, question: Question) -> For
         expected=expected,
         uncounted=uncounted,
     )
+
+
+def _past_demand(connection: Connection, kind: Kind[Any], types: Collection[str], past: Grid) -> Counts:
+    """Return how many resources were in use and missing in each step, which is an hour."""
+    demand = peaks(changes_in_use(connection, kind.pool, types, past), past)
+    for hour, missing in missing_by_hour(connection, kind.name, types, past):
+        demand[(hour - past.start) // HOUR] += missing
+    return demand
 
 
 def _kind(service: Service, name: str) -> Kind[Any]:

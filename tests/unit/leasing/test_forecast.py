@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from sqlalchemy import delete, insert
 
 from leasehold.conf.settings import LeaseSettings, LimitSettings
+from leasehold.db.allocation import write_demand
 from leasehold.db.forecast import Grid
 from leasehold.db.tables import refusals, segments
 from leasehold.leasing import queries
@@ -56,13 +57,14 @@ def ask(world: World, start: float = 0, end: float = 24, **more: Any) -> Forecas
 
 
 def held(world: World, *spans: tuple[int, float, float]) -> None:
-    """Record what was held: (host, start, end), in hours after `START`."""
+    """Record what instances held: (host, start, end), in hours after `START`; spans of a host may overlap."""
     same = {"lease_id": "l", "reservation_id": "r", "project_id": "p", "user_id": "u", "resource": "h", "slots": 1}
     rows = [
         {
             **same,
-            "resource_type": HOST,
+            "resource_type": "virtual:instance",
             "resource_number": host,
+            "demand": write_demand({"VCPU": 1}),
             "starts_at": to_seconds(world.hour(start)),
             "ends_at": to_seconds(world.hour(end)),
             "written_at": START,

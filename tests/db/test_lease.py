@@ -238,6 +238,15 @@ def test_a_list_shows_reservations_and_events_but_no_promises(db: Database) -> N
     assert listed(db) == [written]
 
 
+def test_leases_that_ask_for_the_same_share_nothing(db: Database) -> None:
+    for _ in range(2):
+        db.transact(write)
+    first, second = (each.reservations[0] for each in listed(db))
+    assert isinstance(first.request, dict)
+    first.request["min"] = 99
+    assert second.request == listed(db)[0].reservations[0].request != first.request
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("many", "statements_of_all"), [(1, 2), (lease_parts.FEW, 2), (1000, 3)])
 def test_a_list_takes_two_statements_and_a_long_one_three(

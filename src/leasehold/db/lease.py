@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from leasehold.model.lease_filter import LeaseFilter
     from leasehold.model.paging import Sort
 
-CHUNK = 2_000
+CHUNK = 1_000
 """How many leases of a long list are in memory at a time."""
 MANY = 500
 """The parts of more leases than this are fetched by the same condition instead of by a list of ids."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
+from leasehold.db.history import purge
 from leasehold.leasing.published_offer import list_published, withdraw
 from leasehold.model.errors import LeaseholdError
 from tests.factory import ALT, DEMO, hosts, make_service, open_service
@@ -84,3 +86,17 @@ def test_no_lease_is_made_of_an_offer_that_is_deleted_meanwhile(worlds: list[Wor
         )
         assert first.lease(hosts(), start=24 * day, end=24 * day + 4)
         audit(first)
+
+
+def test_what_was_over_long_ago_is_purged(worlds: list[World]) -> None:
+    world, *_ = worlds
+    for start, end in ((1, 2), (30, 60)):
+        world.publish("cmp-01", start, end)
+    claimed = world.claim(list_published(world.service, "demo")[1], 30, 31)
+    deleted = world.publish("cmp-01", 70, 80)
+    withdraw(world.service, deleted.id, "demo")
+    for dry_run in (True, False):
+        counts = purge(world.engine, world.hour(40), timedelta(days=1), dry_run=dry_run)
+        assert counts["published_offers"] == 2
+    (left,) = list_published(world.service, "demo")
+    assert left.id == world.get(claimed).published_offer

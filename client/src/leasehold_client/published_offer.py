@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from leasehold_client.collection import OwnCollection, said
 from leasehold_client.lease import Lease
+from leasehold_client.named import is_id, one_named
 from leasehold_client.wire import read_time, write_time
 
 if TYPE_CHECKING:
@@ -49,6 +50,13 @@ class PublishedOffers(OwnCollection[PublishedOffer]):
 
     PATH, ONE, MANY, NOUN = "/published-offers", "published_offer", "published_offers", "published offer"
     THING = PublishedOffer
+
+    def find(self, name: str) -> PublishedOffer:
+        """Return the one with this id, or the only one with this name that is not deleted; raises NotFoundError."""
+        if is_id(name):
+            return self.get(name)
+        found = {each.id: each for each in self.list() if each.status != "deleted"}
+        return found[one_named(self.NOUN, name, ((each.id, each.name) for each in found.values()))]
 
     def create(
         self,

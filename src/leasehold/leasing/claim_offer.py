@@ -6,9 +6,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from leasehold.leasing.create import create_lease, try_creation
+from leasehold.leasing.once import done_before
 from leasehold.leasing.published_offer import free_of_offer, get_published
 from leasehold.model.caller import EVERYTHING
-from leasehold.model.draft import LeaseDraft
+from leasehold.model.draft import LeaseDraft, Once
 from leasehold.model.errors import NotFoundError
 from leasehold.model.windows import to_minute
 
@@ -34,6 +35,11 @@ def claim_offer(
     Raises NotFoundError for an offer that is not open to the caller's project, NotFreeInOfferError with what is free,
     and the errors of `create_lease`.
     """
+    if key is not None:
+        # Also if the offer is not open any more.
+        with service.db.reading() as connection:
+            if made := done_before(connection, Once(caller.project_id, key, draft.fingerprint)):
+                return made
     offer = get_published(service, ident, caller.project_id)
     if offer.resource is None:
         raise NotFoundError("published_offer_id", ident)
@@ -54,7 +60,7 @@ def claim_offer(
 
 
 def _dates(service: Service, offer: PublishedOffer, draft: ClaimDraft) -> tuple[datetime, datetime]:
-    """Return start and end of a claim. Where nothing is free the decision says so, unless its key was used before."""
+    """Return start and end of a claim; the decision says if nothing is free, unless its key was used meanwhile."""
     now = service.now()
     start = draft.start or max(to_minute(now), offer.window.start)
     if draft.end is not None:

@@ -219,6 +219,8 @@ def test_a_repeated_key_gives_the_same_lease(lent: World) -> None:
     tried = lent.publish("cmp-01", 20, 22)
     assert lent.claim(tried, dry_run=True).window.end == lent.hour(22)
     assert lent.free(tried) == [(20, 22)]
+    lent.give("third", "cmp-01")
+    assert lent.claim(offer, key="once").id == first.id
 
 
 def test_a_claim_is_amended_within_the_offer_and_keeps_its_resource(lent: World) -> None:

@@ -29,15 +29,18 @@ _ONE = _WITH_HOSTS.where(aggregates.c.name == bindparam("aggregate_name"))
 _ROW = select(aggregates).where(aggregates.c.name == bindparam("aggregate_name"))
 _ROW_FOR_CHANGE = _ROW.with_for_update()
 _ANY_MEMBER = select(aggregate_hosts.c.service_host).where(aggregate_hosts.c.aggregate_id == bindparam("id")).limit(1)
-_ZONES_OF_HOST = (
-    select(aggregates.c.id, aggregates.c.zone)
-    .join(aggregate_hosts)
-    .where(aggregate_hosts.c.service_host == bindparam("service_host"))
+_HAS_SERVERS = exists().where(is_on(lambda host: host == bindparam("service_host")), STILL_THERE)
+_ZONES_AND_SERVERS = (
+    select(aggregates.c.id, aggregates.c.zone, _HAS_SERVERS.label("has_servers"))
+    .select_from(hypervisors)
+    .outerjoin(aggregate_hosts, aggregate_hosts.c.service_host == hypervisors.c.service_host)
+    .outerjoin(aggregates, aggregates.c.id == aggregate_hosts.c.aggregate_id)
+    .where(hypervisors.c.service_host == bindparam("service_host"))
 )
+"""One row for each aggregate of a host, or one without an aggregate."""
 _HOST_FOR_CHANGE = (
     select(hypervisors.c.id).where(hypervisors.c.service_host == bindparam("service_host")).with_for_update()
 )
-_HAS_SERVERS = select(exists().where(is_on(lambda host: host == bindparam("service_host")), STILL_THERE))
 _OTHER = aggregates.alias("other")
 _OTHER_MEMBER = aggregate_hosts.alias("other_member")
 _MEMBERS_ELSEWHERE = (
@@ -123,11 +126,12 @@ class SandboxAggregates(Port):
             # Lock the host's row too: two aggregates of different zones must not both see it without a zone.
             if connection.execute(_HOST_FOR_CHANGE, {"service_host": service_host}).first() is None:
                 raise CloudPermanentError(f"sandbox aggregates.add_host: there is no compute service on {service_host}")
-            zones = _zones_of(connection, service_host)
+            zones, has_servers = self._zones_of(connection, service_host)
             if row["id"] in zones:
                 return
             if row["zone"] is not None and row["zone"] not in zones.values():
-                self._check_zone_of_host(connection, service_host, row["zone"], set(zones.values()) - {None})
+                present = set(zones.values()) - {None}
+                _check_zone_of_host(service_host, row["zone"], present, has_servers=has_servers)
             connection.execute(_ADD_HOST, {"aggregate_id": row["id"], "service_host": service_host})
 
     @verb
@@ -158,17 +162,10 @@ class SandboxAggregates(Port):
             found = _to_aggregates(connection.execute(_ONE, {"aggregate_name": name}).mappings().all())
         return found[0] if found else None
 
-    def _check_zone_of_host(self, connection: Connection, host: str, zone: str, present: set[str | None]) -> None:
-        if present:
-            other = ", ".join(sorted(map(str, present)))
-            raise CloudTransientError(f"sandbox aggregates.add_host: host {host} is in zone {other}, not {zone}")
-        if self._has_servers(connection, host):
-            raise CloudTransientError(f"sandbox aggregates.add_host: servers on {host} would move to zone {zone}")
-
     def _check_leaving(self, connection: Connection, row: RowMapping, host: str) -> None:
-        zones = _zones_of(connection, host)
+        zones, has_servers = self._zones_of(connection, host)
         stays = row["zone"] in [zone for number, zone in zones.items() if number != row["id"]]
-        if row["id"] in zones and not stays and self._has_servers(connection, host):
+        if row["id"] in zones and not stays and has_servers:
             text = f"sandbox aggregates.remove_host: servers on {host} would leave zone {row['zone']}"
             raise CloudTransientError(text)
 
@@ -184,13 +181,18 @@ class SandboxAggregates(Port):
         if busy is not None:
             raise CloudTransientError(f"sandbox aggregates.ensure: servers on {busy.service_host} would change zone")
 
-    def _has_servers(self, connection: Connection, host: str) -> bool:
-        return bool(connection.execute(_HAS_SERVERS, {"service_host": host, "now": self.clock()}).scalar_one())
+    def _zones_of(self, connection: Connection, host: str) -> tuple[dict[int, str | None], bool]:
+        """Return the aggregates of a host by id, each with its zone, and whether the host has servers."""
+        rows = connection.execute(_ZONES_AND_SERVERS, {"service_host": host, "now": self.clock()}).all()
+        return {row.id: row.zone for row in rows if row.id is not None}, any(row.has_servers for row in rows)
 
 
-def _zones_of(connection: Connection, host: str) -> dict[int, str | None]:
-    """Return the aggregates of a host by id, each with its zone."""
-    return {found.id: found.zone for found in connection.execute(_ZONES_OF_HOST, {"service_host": host})}
+def _check_zone_of_host(host: str, zone: str, present: set[str | None], *, has_servers: bool) -> None:
+    if present:
+        other = ", ".join(sorted(map(str, present)))
+        raise CloudTransientError(f"sandbox aggregates.add_host: host {host} is in zone {other}, not {zone}")
+    if has_servers:
+        raise CloudTransientError(f"sandbox aggregates.add_host: servers on {host} would move to zone {zone}")
 
 
 def _to_aggregates(rows: Sequence[RowMapping]) -> list[Aggregate]:

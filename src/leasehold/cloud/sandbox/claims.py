@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 _FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
 _PROVIDER_ID = select(providers.c.id).where(providers.c.name == bindparam("provider")).scalar_subquery()
 _USED = (
-    select(CONSUMED.c.resource_class, func.sum(CONSUMED.c.amount).label("amount"))
+    select(
+        CONSUMED.c.resource_class,
+        func.sum(CONSUMED.c.amount).label("amount"),
+        func.count(CONSUMED.c.server_id).label("servers"),
+    )
     .where(CONSUMED.c.provider_id == _PROVIDER_ID)
     .group_by(CONSUMED.c.resource_class)
     .subquery("used")
@@ -33,6 +37,7 @@ _INVENTORIES = (
         inventories.c.resource_class,
         *(inventories.c[field] for field in _FIELDS),
         func.coalesce(_USED.c.amount, 0).label("used"),
+        func.coalesce(_USED.c.servers, 0).label("servers"),
         claims.c.amount.label("ours"),
     )
     .outerjoin(inventories, inventories.c.provider_id == providers.c.id)
@@ -89,6 +94,9 @@ def claim_rest(connection: Connection, provider: str, now: datetime) -> frozense
     for statement, values in ((_ADD, added), (_RAISE, raised)):
         if values:
             connection.execute(statement, values)
+    if not any(row["servers"] for row in rows):
+        # Whatever uses a provider uses a class of which it has an inventory.
+        return frozenset()
     return frozenset(connection.execute(_OTHERS, {"provider_id": provider_id, "now": now}).scalars())
 
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sqlalchemy import and_, bindparam, exists, func, insert, or_, select, union_all, update
+from sqlalchemy import and_, bindparam, exists, func, insert, null, or_, select, union_all, update
 from sqlalchemy.exc import IntegrityError
 
 from leasehold.cloud.sandbox import tables
@@ -32,13 +32,15 @@ HOST_NOW = func.coalesce(_LEFT.limit(1).scalar_subquery(), tables.servers.c.serv
 """Where a server is at `now`: one that moves is still on its old host."""
 
 CONSUMED = union_all(
-    select(tables.usages.c.provider_id, tables.usages.c.resource_class, tables.usages.c.amount)
+    select(
+        tables.usages.c.provider_id, tables.usages.c.resource_class, tables.usages.c.amount, tables.usages.c.server_id
+    )
     .join(tables.servers)
     .where(STILL_THERE),
-    select(tables.moves.c.provider_id, tables.moves.c.resource_class, tables.moves.c.amount)
+    select(tables.moves.c.provider_id, tables.moves.c.resource_class, tables.moves.c.amount, tables.moves.c.server_id)
     .join(tables.servers)
     .where(STILL_THERE, tables.moves.c.done_at > bindparam("now")),
-    select(tables.claims.c.provider_id, tables.claims.c.resource_class, tables.claims.c.amount),
+    select(tables.claims.c.provider_id, tables.claims.c.resource_class, tables.claims.c.amount, null()),
 ).subquery("consumed")
 """What is used of the providers at `now`: by servers, by servers that move, and by our claims."""
 

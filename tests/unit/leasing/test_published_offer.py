@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leasehold.conf.settings import LeaseSettings
+from leasehold.conf.settings import LeaseSettings, LimitSettings
 from leasehold.leasing.published_offer import get_published, list_published, publish, withdraw
 from leasehold.model.caller import Caller
 from leasehold.model.errors import (
@@ -20,6 +20,7 @@ from leasehold.model.errors import (
     NotFreeInOfferError,
     OffersOverlapError,
     OutsideOfferError,
+    TooManyLeasesError,
 )
 from leasehold.model.published_offer import Publication
 from leasehold.model.resource import HOST
@@ -200,6 +201,28 @@ def test_cleaning_times_are_not_free(lent: World) -> None:
         clean.claim(offer, 4.25, 5)
     clean.claim(offer, 4.5, 5)
     clean.engine.dispose()
+
+
+def test_lead_times_are_not_free(lent: World) -> None:
+    early = lent.with_settings(leases=LeaseSettings(lead_time_by_type={HOST: timedelta(minutes=30)}))
+    offer = early.publish("cmp-01", 1, 10)
+    early.claim(offer, 3, 4)
+    assert early.free(offer) == [(1, 2.5), (4.5, 10)]
+    with pytest.raises(NotFreeInOfferError):
+        early.claim(offer, 4.25, 5)
+    early.claim(offer, 1, 2.5)
+    early.claim(offer, 4.5, 5)
+    early.engine.dispose()
+
+
+def test_a_claim_counts_to_the_limits_of_its_project(lent: World) -> None:
+    few = lent.with_settings(leases=LeaseSettings(limits=LimitSettings(open_leases=1)))
+    offer = few.publish("cmp-01", 1, 10)
+    few.claim(offer, 1, 2)
+    with pytest.raises(TooManyLeasesError):
+        few.claim(offer, 3, 4)
+    assert few.claim(offer, 3, 4, caller=THIRD).project_id == "third"
+    few.engine.dispose()
 
 
 def test_what_a_held_offer_held_is_free_when_it_lapses(lent: World) -> None:

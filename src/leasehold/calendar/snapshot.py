@@ -103,6 +103,7 @@ class Snapshot:
         self._shared: Mask | None = None
         self._weighers = weighers
         self._project: str | None = None
+        self._open_too: int | None = None
         self._restricted = bool(resources.projects)
 
     @property
@@ -123,8 +124,13 @@ class Snapshot:
         known = self._resources
         mask = self._unheld(known.usable & ~known.disabled) if self._offered is None else self._offered.copy()
         if self._restricted:
-            mask[self._resources.closed_to(self._project)] = False
+            mask[self._closed()] = False
         return mask
+
+    def _closed(self) -> Rows:
+        """Return the rows that are for other projects than that of `for_project`."""
+        closed = self._resources.closed_to(self._project)
+        return closed if self._open_too is None else closed[self.numbers[closed] != self._open_too]
 
     def _unheld(self, mask: Mask) -> Mask:
         return self._resources.without_held(mask, self._holder)
@@ -138,8 +144,7 @@ class Snapshot:
         known = self._resources.enrolled
         mask = known.copy() if self._shared is None else known | self._shared
         if self._restricted:
-            closed = self._resources.closed_to(self._project)
-            mask[np.setdiff1d(closed, self._store.rows[self._own()])] = False
+            mask[np.setdiff1d(self._closed(), self._store.rows[self._own()])] = False
         return mask
 
     def matching(self, expression: Expression, check: Callable[[], None] = nothing_to_check) -> Mask:
@@ -175,7 +180,7 @@ class Snapshot:
         """Return the mask of the enrolled and shared resources that are not for other projects."""
         known = self._resources
         shared = known.present & ~known.enrolled
-        shared[known.closed_to(self._project)] = False
+        shared[self._closed()] = False
         return self.enrolled() | shared
 
     def free(self, window: Window) -> Mask:
@@ -280,11 +285,14 @@ class Snapshot:
             return self
         return self._but(self._left_out, self._added, holder=lease_id)
 
-    def for_project(self, project_id: str) -> Snapshot:
-        """Return the same pool for a project: what is for some projects alone is closed to all, until this is said."""
+    def for_project(self, project_id: str, open_too: int | None = None) -> Snapshot:
+        """Return the same pool for a project: what is for some projects alone is closed to all, until this is said.
+
+        The resource `open_too` is open as well, whichever projects it is for.
+        """
         if not self._resources.projects:
             return self
-        return self._but(self._left_out, self._added, project=project_id)
+        return self._but(self._left_out, self._added, project=(project_id, open_too))
 
     def for_operators(self) -> Snapshot:
         """Return the same pool with all resources, whichever projects they are for."""
@@ -463,7 +471,7 @@ class Snapshot:
         offered: Mask | None = None,
         holder: str | None = None,
         shared: Mask | None = None,
-        project: str | None = None,
+        project: tuple[str, int | None] | None = None,
         *,
         restricted: bool | None = None,
     ) -> Snapshot:
@@ -471,7 +479,7 @@ class Snapshot:
         tables = (self._resources, self._demands, self._store, self._outlines)
         other = Snapshot(*tables, self._now, self._answers, overdue=known, weighers=self._weighers)
         other._left_out, other._added, other._holder = left_out, added, holder or self._holder
-        other._project = self._project if project is None else project
+        other._project, other._open_too = (self._project, self._open_too) if project is None else project
         other._restricted = self._restricted if restricted is None else restricted
         other._shared = self._shared if shared is None else shared
         other._offered = self._offered if offered is None else offered

@@ -22,11 +22,12 @@ from leasehold.db.pool import lock_pools
 from leasehold.db.resource import all_fits, changed_in_the_cloud, failed_resources
 from leasehold.db.store import GenerationRaceError, UnknownOutcomeError
 from leasehold.leasing.allocations import held_by
-from leasehold.leasing.decide import promised_window, seen_by_project
+from leasehold.leasing.decide import promised_window
 from leasehold.leasing.exchange import Exchange
 from leasehold.leasing.lifecycle import Phase, phase_of
 from leasehold.leasing.mending import HealTerms, PluginBugError, mend
 from leasehold.leasing.mending_room import made_room
+from leasehold.leasing.offer_claim import seen_by_lease
 from leasehold.leasing.rebinding import Rebinding
 from leasehold.leasing.survey import allocations_beyond
 from leasehold.model.allocation import Pick
@@ -197,7 +198,7 @@ class Healing:
         """Return what changes for a lease that is locked after its pools."""
         over = allocations_beyond(self.service.types, connection, _resources_of(lease) & self.round.changed, now)
         with self.service.calendars.synced(connection, generations, now, evaluated) as snapshots:
-            views = _beside_windows(connection, lease, seen_by_project(snapshots, lease.project_id))
+            views = _beside_windows(connection, lease, seen_by_lease(connection, lease, snapshots, now))
             rebinding = Rebinding(self.service, connection, generations, now, stay=frozenset({lease.id}))
             return self._mended(lease, views, rebinding, {each.id for each in over})
 

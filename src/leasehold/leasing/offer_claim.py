@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from leasehold.calendar.profile import Units, free_of
 from leasehold.db.published_offer import find_published
+from leasehold.leasing.decide import seen_by_project
 from leasehold.model.budget import nothing_to_check
 from leasehold.model.errors import ClaimedError, NotFoundError, NotFreeInOfferError, OutsideOfferError
 from leasehold.model.published_offer import PublishedStatus
@@ -64,6 +65,18 @@ def view_of_claim(
     if not offer.window.contains(lease.window) or not any(each.contains(promised) for each in free):
         raise NotFreeInOfferError(free)
     return {kind.pool: pools[kind.pool].of_one(offer.resource_number)}
+
+
+def seen_by_lease(
+    connection: Connection, lease: Lease, pools: Mapping[str, Snapshot], now: datetime
+) -> dict[str, Snapshot]:
+    """Return the pools as a lease is healed in them: those of its project, and a claim may have its resource again."""
+    views = seen_by_project(pools, lease.project_id)
+    offer = None if lease.published_offer is None else find_published(connection, lease.published_offer)
+    if offer is None or offer.resource is None or offer.status(now) is not PublishedStatus.AVAILABLE:
+        return views
+    pool = offer.resource.pool
+    return {**views, pool: pools[pool].for_project(lease.project_id, open_too=offer.resource_number)}
 
 
 def check_claimed_window(connection: Connection, lease: Lease, window: Window, now: datetime) -> None:

@@ -294,6 +294,28 @@ def test_healing_gives_a_claim_what_its_project_may_have(lent: World) -> None:
     assert set(lent.holds(claimed)) == {"gpu-03"}
 
 
+@pytest.mark.parametrize("first", [0, 0.5])
+def test_a_claim_has_its_resource_again_as_soon_as_it_works(lent: World, first: float) -> None:
+    lent.restrict(["nobody"], *OTHERS)
+    claimed = lent.claim(lent.publish("cmp-01", 0, 6), first, 5)
+    run_for(lent, minutes=1)
+    lent.fail("cmp-01")
+    run_for(lent, minutes=10)
+    assert lent.part(claimed).missing_resources
+    lent.give("third", "cmp-01")
+    lent.recover("cmp-01")
+    run_for(lent, minutes=5)
+    # What does not belong to the owner of the offer any more is not lent any more.
+    assert lent.part(claimed).missing_resources
+    lent.give("demo", "cmp-01")
+    lent.heal()
+    run_for(lent, minutes=30)
+    assert (lent.holds(claimed), lent.part(claimed).missing_resources) == ({"cmp-01": 1}, False)
+    # It is open for what was claimed, and for nothing else of the project.
+    with pytest.raises(NotEnoughError):
+        lent.lease(hosts(1), start=5, end=6, caller=ALT)
+
+
 def test_deleting_an_offer_deletes_its_leases(lent: World) -> None:
     offer = lent.publish("cmp-01", 0, 6)
     over = lent.claim(offer, 0, 1)

@@ -39,6 +39,7 @@ from leasehold.leasing import (
     delete,
     heal,
     heal_request,
+    lend,
     maintenance,
     published_offer,
     queries,
@@ -51,7 +52,7 @@ from leasehold.leasing.service import Service
 from leasehold.manager import monitor
 from leasehold.manager.task_runner import run_task
 from leasehold.model.caller import Caller
-from leasehold.model.draft import LeaseChanges, LeaseDraft, SwapWish
+from leasehold.model.draft import LeaseChanges, LeaseDraft, LendWish, SwapWish
 from leasehold.model.maintenance import MaintenanceDraft, OnConflict
 from leasehold.model.membership import Membership
 from leasehold.model.published_offer import ClaimDraft, Publication
@@ -244,6 +245,14 @@ class World:
         """Swap the host that has `server`, or the host with this name; `servers` are named besides `server`."""
         named = frozenset(servers if server is None else {server, *servers})
         return swap.swap_resource(self.service, lease.id, SwapWish(server, host, named))
+
+    def lend(
+        self, lease: Lease, *labels: str, amount: int | None = None, end: float | None = None, to: str = "alt"
+    ) -> Lease:
+        """Lend the hosts with these labels, or an amount of hosts, up to so many hours after `START`."""
+        until = None if end is None else self.hour(end)
+        wish = LendWish("lent", to, until, hosts=labels, amount=amount)
+        return lend.lend(self.service, Caller("alice", lease.project_id), lease.id, wish)
 
     def heal_now(self, lease: Lease) -> Lease:
         """Have what failed of a lease replaced, as its owner does by a request."""

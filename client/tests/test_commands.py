@@ -77,6 +77,33 @@ def test_lease_extend_and_what_would_work_instead(shell: Shell, client: Client) 
     assert (earlier.status, "no later than the lease ends already" in earlier.err) == (1, True)
 
 
+def test_lease_sublease(shell: Shell, client: Client) -> None:
+    booked(client, "lender", timedelta(0), 2)
+    wait_for(lambda: client.leases.find("lender").status == "ACTIVE")
+    made = (
+        "lease",
+        "sublease",
+        "create",
+        "lender",
+        "lab",
+        "--project",
+        "other",
+        "--hosts",
+        "1",
+        "--until",
+        "in 30 min",
+    )
+    lent = shell.ok(*made, "-f", "json").json
+    assert (lent["project_id"], lent["amount"]) == ("other", 1)
+    (listed,) = shell.ok("lease", "sublease", "list", "lender", "-f", "json").json
+    assert listed["id"] == lent["id"]
+    (found,) = client.leases.sub_leases(client.leases.find("lender").id)
+    assert (found.id, found.end < client.leases.find("lender").end) == (lent["id"], True)
+    assert "--project" in shell("lease", "sublease", "create", "lender", "lab", "--hosts", "1").err
+    shell.ok("lease", "sublease", "delete", "lender", lent["id"])
+    wait_for(lambda: not client.leases.sub_leases(client.leases.find("lender").id))
+
+
 def test_lease_swap(shell: Shell, client: Client) -> None:
     lease = booked(client, "mine", timedelta(0))
     wait_for(lambda: client.leases.get(lease.id).status == "ACTIVE")

@@ -473,6 +473,7 @@ export type LeaseAnswer = {
   open_ended?: boolean;
   shared_with?: Array<string>;
   published_offer?: string | null;
+  parent_id?: string | null;
   deleted_at?: string;
   type?: string;
   retries?: number | null;
@@ -667,6 +668,10 @@ export type OneResource = {
 
 export type OneSeries = {
   series: SeriesAnswer;
+};
+
+export type OneSubLease = {
+  sub_lease: SubLeaseAnswer;
 };
 
 export type OneSubscription = {
@@ -973,6 +978,29 @@ export type StepsAnswer = {
   reserved: Array<number>;
 };
 
+export type SubLeaseAnswer = {
+  id: string;
+  parent_id: string;
+  project_id: string;
+  start_date: string;
+  end_date: string;
+  status: string;
+  amount: number;
+};
+
+export type SubLeaseCreation = {
+  name: string;
+  project_id: string;
+  end_date?: string | null;
+  reservation_id?: string | null;
+  hosts?: Array<string> | null;
+  amount?: number | null;
+};
+
+export type SubLeaseList = {
+  sub_leases: Array<SubLeaseAnswer>;
+};
+
 export type SubscriptionAnswer = {
   id: string;
   project_id: string;
@@ -996,7 +1024,7 @@ export type SubscriptionAnswer = {
 export type SubscriptionCreation = {
   target: string;
   channel?: "webhook" | "email";
-  event_types?: Array<"capacity.low" | "capacity.restored" | "lease.at_risk" | "lease.create" | "lease.degraded" | "lease.delete" | "lease.deleting" | "lease.ending" | "lease.ends_soon" | "lease.event.before_end_lease" | "lease.event.before_end_lease.stop" | "lease.event.end_lease" | "lease.event.start_lease" | "lease.granted" | "lease.heal_policy" | "lease.heal_question" | "lease.healed" | "lease.maintenance" | "lease.moved" | "lease.no_show_released" | "lease.no_show_warned" | "lease.released" | "lease.reminders" | "lease.renamed" | "lease.repair" | "lease.restored" | "lease.safe" | "lease.starting" | "lease.swapped" | "lease.timedout" | "lease.update" | "lease.waiting" | "lease.warning.done" | "lease.warning.failed" | "resource.changed" | "resource.disabled" | "resource.draw_failed" | "resource.drawn" | "resource.enabled" | "resource.enrolled" | "resource.given_back" | "resource.health" | "resource.removed" | "server.ends_soon" | "server.stays">;
+  event_types?: Array<"capacity.low" | "capacity.restored" | "lease.at_risk" | "lease.create" | "lease.degraded" | "lease.delete" | "lease.deleting" | "lease.ending" | "lease.ends_soon" | "lease.event.before_end_lease" | "lease.event.before_end_lease.stop" | "lease.event.end_lease" | "lease.event.start_lease" | "lease.granted" | "lease.heal_policy" | "lease.heal_question" | "lease.healed" | "lease.lent" | "lease.maintenance" | "lease.moved" | "lease.no_show_released" | "lease.no_show_warned" | "lease.released" | "lease.reminders" | "lease.renamed" | "lease.repair" | "lease.restored" | "lease.returned" | "lease.safe" | "lease.starting" | "lease.swapped" | "lease.timedout" | "lease.update" | "lease.waiting" | "lease.warning.done" | "lease.warning.failed" | "resource.changed" | "resource.disabled" | "resource.draw_failed" | "resource.drawn" | "resource.enabled" | "resource.enrolled" | "resource.given_back" | "resource.health" | "resource.removed" | "server.ends_soon" | "server.stays">;
   lease_id?: string | null;
   all_projects?: boolean;
   own?: boolean;
@@ -1476,6 +1504,31 @@ export interface Operations {
     query: {};
     body: undefined;
     answer: HolderList;
+  };
+  "GET /v1/leases/{lease_id}/sub-leases": {
+    path: {
+      lease_id: string;
+    };
+    query: {};
+    body: undefined;
+    answer: SubLeaseList;
+  };
+  "POST /v1/leases/{lease_id}/sub-leases": {
+    path: {
+      lease_id: string;
+    };
+    query: {};
+    body: SubLeaseCreation;
+    answer: OneSubLease;
+  };
+  "DELETE /v1/leases/{lease_id}/sub-leases/{sub_lease_id}": {
+    path: {
+      lease_id: string;
+      sub_lease_id: string;
+    };
+    query: {};
+    body: undefined;
+    answer: void;
   };
   "POST /v1/leases/{lease_id}/swap": {
     path: {

@@ -279,7 +279,7 @@ class Walk:
             newer |= POOL if kind.one == "host" else {}
         if (self.caller.version or "") >= "1.3":
             newer |= RESTRICTION if kind.one in {"host", "floatingip", "resource"} else {}
-            newest = {"open_ended": bool, "shared_with": list, "published_offer": type(None)}
+            newest = {"open_ended": bool, "shared_with": list, "published_offer": type(None), "parent_id": OPTIONAL}
             newer |= newest if kind is LEASES else {}
         check_fields(made, kind.fields | newer)
         ids: dict[str, Any] = {**kind.ids, kind.variable: made["id"]}
@@ -568,7 +568,7 @@ def walk_operators(walk: Walk) -> None:
 
 
 def walk_drop(walk: Walk) -> None:
-    """Drop one resource of a lease, and one reservation."""
+    """Drop one resource of a lease, and one reservation, and lend nothing of it."""
     lease = walk.ask("POST", "/v1/leases", {**NEW_LEASE, "reservations": [instances(), instances()]}, status=201)
     made = lease["lease"]
     one, ids = "/v1/leases/{lease_id}/reservations/{reservation_id}", [each["id"] for each in made["reservations"]]
@@ -578,6 +578,11 @@ def walk_drop(walk: Walk) -> None:
     walk.ask("DELETE", one, status=204, lease_id=made["id"], reservation_id=ids[0])
     walk.ask("DELETE", one, status=409, lease_id=made["id"], reservation_id=ids[1])
     walk.ask("DELETE", one, status=404, lease_id=made["id"], reservation_id=ids[0])
+    lent = "/v1/leases/{lease_id}/sub-leases"
+    assert walk.ask("GET", lent, lease_id=made["id"]) == {"sub_leases": []}
+    refused = walk.ask("POST", lent, {"name": "n", "project_id": "alt", "amount": 1}, status=409, lease_id=made["id"])
+    assert refused["code"] == "leasehold.sublease.refused"
+    walk.ask("DELETE", f"{lent}/{{sub_lease_id}}", status=404, lease_id=made["id"], sub_lease_id="none")
     walk.ask("DELETE", "/v1/leases/{lease_id}", status=204, lease_id=made["id"])
 
 

@@ -65,6 +65,7 @@ EXPECTED: Mapping[str, Let] = {
     "leasehold:leases:on_behalf": ADMINS,
     "leasehold:leases:open_ended": ADMINS,
     "leasehold:leases:share": MEMBERS,
+    "leasehold:leases:lend": MEMBERS,
     "leasehold:leases:get_history": READERS,
     "leasehold:leases:get_deleted": READERS,
     "blazar:oshosts:get": ADMINS,
@@ -150,6 +151,7 @@ V1_2 = {"OpenStack-API-Version": "reservation 1.2"}
 V1_3 = {"OpenStack-API-Version": "reservation 1.3"}
 HOOK = {"target": "https://hooks.example.org/"}
 WATCH = {"reservation": hosts(), "below": 2}
+LENDING = {"name": "lent", "project_id": "alt", "amount": 1}
 LEASE = {"name": "n", "start_date": "2031-05-02 10:00", "end_date": "2031-05-02 11:00"}
 SERIES = {**LEASE, "rule": "FREQ=DAILY;COUNT=2"}
 OWNER = Caller("owner", "p1")
@@ -237,6 +239,8 @@ class Site:
     def of_lease(self, route: Route) -> dict[str, str]:
         if route.path.endswith("/swap"):
             return {"lease_id": self.active()}
+        if "/sub-leases" in route.path:
+            return self.of_lender(lent="sub_lease_id" in route.path)
         if route.path.endswith("/heal"):
             return {"lease_id": self.broken()}
         if "resource_id" in route.path:
@@ -277,6 +281,15 @@ class Site:
         self.server = inside.boot(queries.get_lease(self.service, made["id"])).id
         return str(made["id"])
 
+    def of_lender(self, *, lent: bool) -> dict[str, str]:
+        """Return the ids of an active lease of a host that nothing uses, and of a sub-lease if it is `lent`."""
+        lease = self.active()
+        self.service.cloud.servers.delete(self.server)
+        if not lent:
+            return {"lease_id": lease}
+        made = self.owner.ask("POST", f"/v1/leases/{lease}/sub-leases", LENDING, headers=V1_3)
+        return {"lease_id": lease, "sub_lease_id": made.json["sub_lease"]["id"]}
+
     def broken(self) -> str:
         """Return an active lease that keeps a failed host, beside a free host; the lease before it is gone."""
         settings = replace(self.service.settings.manager, failure_grace_seconds=0)
@@ -307,6 +320,7 @@ class Site:
 BODIES: Mapping[tuple[str, str], Callable[[Site], Any]] = {
     ("POST", "/v1/leases"): lambda _: LEASE,
     ("PUT", "/v1/leases/{lease_id}"): lambda _: {"name": "changed"},
+    ("POST", "/v1/leases/{lease_id}/sub-leases"): lambda _: LENDING,
     ("POST", "/v1/leases/{lease_id}/swap"): lambda site: {"server": site.server, "servers": [site.server]},
     ("POST", "/v1/os-hosts"): Site.new_host,
     ("PUT", "/v1/os-hosts/{host_id}"): lambda _: {"rack": "b2"},

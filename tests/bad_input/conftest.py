@@ -121,6 +121,8 @@ def fill(new: World) -> dict[str, str]:
     places |= {"resource_type": "physical:host", "resource_id": "1", "maintenance_id": lease["id"]}
     # Nor has it resources of an owner. An address is published.
     places["owned_id"] = lease["id"]
+    # Nor is it a sub-lease.
+    places["sub_lease_id"] = lease["id"]
     places["reservation_id"] = lease["reservations"][0]["id"]
     places["running"] = active["reservations"][0]["id"]
     places["floatingip_id"] = new.get("/floatingips")["floatingips"][2]["id"]

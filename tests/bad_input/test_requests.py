@@ -41,6 +41,7 @@ from tests.bad_input.refusal import (
     REGIONS,
     SEARCH,
     SERIES,
+    SUB_LEASES,
     TEMPLATE,
     TEMPLATES,
     TIMELINE,
@@ -463,7 +464,7 @@ FOR_ALL = {
 }
 """The routes that every member of a project may use, or every reader."""
 _HOOK = "/v1/subscriptions/{subscription_id}"
-READ = (LEASE, HELD, PAST, SERIES, ALARM, OFFER, FEED, TEMPLATE, _HOOK, f"{_HOOK}/dead-letters")
+READ = (LEASE, HELD, PAST, SUB_LEASES, SERIES, ALARM, OFFER, FEED, TEMPLATE, _HOOK, f"{_HOOK}/dead-letters")
 """The paths of what a project owns and its readers see."""
 
 

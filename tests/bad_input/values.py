@@ -27,6 +27,7 @@ from tests.bad_input.refusal import (
     RESOURCE,
     SEARCH,
     SERIES,
+    SUB_LEASES,
     SUBSCRIPTIONS,
     SWAP,
     TEMPLATE,
@@ -326,6 +327,14 @@ IN_OFFER = {
     "events": NO_LIST,
     "hold_seconds": NO_SPAN,
 }
+LENDING: dict[str, Any] = {"name": "lent", "project_id": "alt", "amount": 1}
+IN_LENDING: dict[str, Values] = {
+    "name": [None, *NO_NAME],
+    "project_id": [None, "", "a b", "x" * 256, *NO_TEXT],
+    "amount": [0, -1, 1001, 1.5, True, "x", *OBJECTS],
+    "end_date": [each for each in NO_NEW_DATE if each != ""],
+    "reservation_id": ["", "none-such", "x" * 256, *NO_TEXT],
+}
 IN_SEARCH: dict[str, Values] = {
     "reservations": [[], [1], *NO_LIST],
     "duration_seconds": [None, 10**12, *NO_SPAN],
@@ -359,6 +368,8 @@ PLACES: list[Place] = [
     *places("POST", SWAP, {}, {name: ["", "none-such", "x" * 256, *NO_TEXT] for name in ("server", "host")}),
     *places("POST", SWAP, {"host": "1"}, {"servers": [*NO_LIST, ["none-such"], ["x"] * 1001]}),
     Place("POST", SWAP, {"host": "1", "servers": [""]}, ("servers", 0), NO_IDENTIFIER),
+    *places("POST", SUB_LEASES, LENDING, IN_LENDING),
+    *places("POST", SUB_LEASES, {**LENDING, "hosts": ["1"], "amount": None}, {"hosts": [[], ["x"] * 1001, *NO_LIST]}),
     *places("POST", HOSTS, NEW_HOST, {"name": ["x" * 256, *NO_TEXT], "rack": [None, *NO_PROPERTY]}),
     *places("POST", HOSTS, {}, {"id": [1.5, True, "x" * 256, *OBJECTS]}),
     *places("PUT", HOST, {}, {"rack": NO_PROPERTY, "name": WORD}),

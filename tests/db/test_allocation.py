@@ -197,6 +197,17 @@ def test_ending_a_promise(shelf: Shelf, moment: float, left: Window, *, released
     assert shelf.changed(1) == [ends]
 
 
+def test_what_is_vacated_and_ended_at_once_is_recorded_once(shelf: Shelf) -> None:
+    [key] = shelf.hold(shelf.first)
+    held, now = [shelf.held()[key]], hour(1.5)
+    shelf.db.transact(
+        lambda connection: end_allocations(connection, held, 2, now, Cause.LENT, released=False, left=True)
+    )
+    after = shelf.held()[key]
+    assert (after.window, after.left_at, after.released_at, after.lent) == (hours(1, 1.5), now, None, True)
+    assert after.recorded_until == now
+
+
 # ---------------------------------------------------------------- which allocations are waited for
 
 

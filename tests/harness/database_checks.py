@@ -68,6 +68,7 @@ def database_problems(
             found += said_by(_check_flags, tables, lease, now)
         found += said_by(_check_statuses, tables, lease, leads)
         found += said_by(_check_promises, tables, lease, now)
+        found += said_by(_check_sub_lease, tables, lease)
         found += said_by(_check_work, tables, lease, now)
     return found
 
@@ -79,6 +80,8 @@ def _check_capacity(tables: Tables) -> None:
         by_resource[row.resource_number].append(row)
     maintenance = {row.id for row in tables["reservations"] if row.resource_type == MAINTENANCE}
     begun = {row.lease_id for row in tables["events"] if row.type == "start_lease" and row.status != "UNDONE"}
+    # A sub-lease has no other hosts than those that it was lent.
+    begun |= {row.lease_id for row in tables["reservations"] if lent_to(row) is not None}
     for number, held in by_resource.items():
         capacity = tables.resource(number).capacity
         for instant in {row.starts_at for row in held}:
@@ -204,7 +207,8 @@ def _check_flags(tables: Tables, lease: Row, now: datetime) -> None:
         found = f"reservation {part.id} of {lease} is {part} and holds {held}"
         assert bool(part.resources_changed) == any(row.substitute for row in held), found
         assert bool(part.missing_resources) == (part.missing is not None), found
-        assert sum(row.slots for row in held) + (part.missing or 0) <= _bounds(part)[1], found
+        has = sum(row.slots for row in (*held, *lent_by(tables, part)))
+        assert has + (part.missing or 0) <= _bounds(part)[1], found
 
 
 def _check_promises(tables: Tables, lease: Row, now: datetime) -> None:
@@ -219,17 +223,54 @@ def _check_promises(tables: Tables, lease: Row, now: datetime) -> None:
     for part in tables.parts(lease):
         held = tables.live(lease, part)
         until = FOR_GOOD if gives_back(part) else seconds(lease.end_at) + lives_on(part)
+        until = until if lent_to(part) is None else lent_to(part)["until"]
         for row in held:
             assert row.ends_at == until, (lease, row)
             assert row.starts_at <= max(seconds(begins), seconds(now)), (lease, row)
             if begins > now:
                 assert row.starts_at == seconds(begins), (lease, row)
-        slots = sum(row.slots for row in held)
+        slots = sum(row.slots for row in (*held, *lent_by(tables, part)))
         least, most = _bounds(part)
         found = f"reservation {part.id} asked for {least} to {most} and holds {slots}: {lease}, {held}"
         assert slots <= most, found
         assert slots >= least or part.missing_resources, found
         _check_places(tables, part, held)
+
+
+def _check_sub_lease(tables: Tables, lease: Row) -> None:
+    """A sub-lease lies in the window of its lender, holds up to its end, and is lent by an active lease of hosts.
+
+    What it has not released is lent by no reservation beside that, and the lender does not hold it.
+    """
+    parts = tables.parts(lease)
+    lent = [found for part in parts if (found := lent_to(part)) is not None]
+    assert getattr(lease, "parent_id", None) == (lent[0]["lease"] if lent else None), (lease, lent)
+    if not lent:
+        return
+    (part,), (lender,) = parts, [row for row in tables["leases"] if row.id == lease.parent_id]
+    (lends,) = [row for row in tables.parts(lender) if row.id == lent[0]["reservation"]]
+    assert getattr(lender, "parent_id", None) is None, (lease, lender)
+    assert lender.start_at <= lease.start_at <= lease.end_at, (lease, lender)
+    assert part.resource_type == lends.resource_type == "physical:host", (part, lends)
+    assert lease.heal_policy == "never", lease
+    if lender.status not in RUNNING:
+        return
+    assert lease.end_at <= lender.end_at, (lease, lender)
+    has = {row.resource_number for row in tables.live(lender, lends)}
+    held = {row.resource_number for row in lent_by(tables, lends) if row.reservation_id == part.id}
+    assert has.isdisjoint(held), (lease, lender, has, held)
+
+
+def lent_to(part: Row) -> Any:
+    """Return by which reservation of which lease the resources of a sub-lease are lent, and until when."""
+    ending = getattr(part, "ending", None)
+    return None if ending is None else ending.get("lent")
+
+
+def lent_by(tables: Tables, part: Row) -> list[Row]:
+    """Return what sub-leases of a reservation have not released."""
+    children = {each.id for each in tables["reservations"] if (lent_to(each) or {}).get("reservation") == part.id}
+    return [row for row in tables["allocations"] if row.reservation_id in children and row.released_at is None]
 
 
 def gives_back(part: Row) -> bool:

@@ -11,6 +11,7 @@ from leasehold_client.errors import NotFoundError
 from leasehold_client.lease_history import LeaseHistory
 from leasehold_client.named import is_id, one_named
 from leasehold_client.part import ALL, Part
+from leasehold_client.sub_lease import SubLease
 from leasehold_client.wire import read_time, write_time
 
 if TYPE_CHECKING:
@@ -260,6 +261,34 @@ class Leases:
         if servers:
             body["servers"] = list(servers)
         return Lease.read(self._transport.post(f"/leases/{ident}/swap", body)["lease"])
+
+    def lend(
+        self,
+        ident: str,
+        name: str,
+        project_id: str,
+        *,
+        amount: int | None = None,
+        hosts: Sequence[str] = (),
+        end: datetime | None = None,
+        reservation_id: str | None = None,
+    ) -> SubLease:
+        """Lend an amount of hosts that nothing uses, or these hosts, to another project up to `end`, else all along."""
+        asked = {"amount": amount, "hosts": list(hosts) or None, "reservation_id": reservation_id}
+        body: dict[str, Any] = {"name": name, "project_id": project_id}
+        body |= {key: value for key, value in asked.items() if value is not None}
+        if end is not None:
+            body["end_date"] = write_time(end)
+        path = f"/leases/{ident}/sub-leases"
+        return SubLease.read(self._transport.post(path, body, key=str(uuid4()))["sub_lease"])
+
+    def sub_leases(self, ident: str) -> Sequence[SubLease]:
+        """Return what the lease has lent."""
+        return [SubLease.read(each) for each in self._transport.get(f"/leases/{ident}/sub-leases")["sub_leases"]]
+
+    def take_back(self, ident: str, sub_lease_id: str) -> None:
+        """Delete a sub-lease of the lease, with its servers; the lease has its hosts again when they are gone."""
+        self._transport.delete(f"/leases/{ident}/sub-leases/{sub_lease_id}")
 
     def heal(self, ident: str) -> Lease:
         """Have what has failed or is missing replaced, as far as others are free."""

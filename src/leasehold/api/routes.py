@@ -31,6 +31,7 @@ from leasehold.api.handlers import (
     region,
     resource,
     series,
+    sub_lease,
     subscription,
     template,
     timeline,
@@ -72,6 +73,7 @@ from leasehold.api.models.resource import (
     ResourceTypeList,
 )
 from leasehold.api.models.series import OneSeries, SeriesAmendment, SeriesCreation, SeriesList
+from leasehold.api.models.sub_lease import OneSubLease, SubLeaseCreation, SubLeaseList
 from leasehold.api.models.subscription import (
     DeadLetterList,
     OneSubscription,
@@ -174,6 +176,7 @@ _W, _U = owned_resource_rules, published_offer_rules
 _NARROW, _ALL = ("lease_id", "reservation_id"), ("detail", "all")
 
 _LEASE, _HOST, _ADDRESS = "/v1/leases/{lease_id}", "/v1/os-hosts/{host_id}", "/v1/floatingips/{floatingip_id}"
+_LENT = f"{_LEASE}/sub-leases"
 _ONE_OF = f"{_LEASE}/reservations/{{reservation_id}}/resources/{{resource_id}}"
 _PROPERTIES, _ALLOCATIONS, _HELD_BY = "/v1/os-hosts/properties", "/v1/os-hosts/allocations", f"{_HOST}/allocation"
 _TYPE, _RESOURCE = "/v1/resources/{resource_type}", "/v1/resources/{resource_type}/{resource_id}"
@@ -192,6 +195,7 @@ _WINDOWS, _WINDOW = "/v1/maintenances", "/v1/maintenances/{maintenance_id}"
 _READING = ("after", "limit", "wait", "lease_id", "all_projects")
 _KEY, _MATCH = ("Idempotency-Key",), ("If-Match",)
 _BOTH, _AMENDS = (*_KEY, *_MATCH), (_L.GET, _L.PUT)
+_LENDS = (*_AMENDS, _L.LEND)
 
 # Columns: method, path, handler, rules, request, answer, success, and what is rare.
 ROUTES: tuple[Route, ...] = (
@@ -249,6 +253,9 @@ ROUTES: tuple[Route, ...] = (
     ),
     _V1_3("DELETE", f"{_LEASE}/reservations/{{reservation_id}}", lease.drop, _AMENDS, success=GONE, headers=_MATCH),
     _V1_3("DELETE", _ONE_OF, lease.vacate, _AMENDS, success=GONE, headers=_MATCH),
+    _V1_3("GET", _LENT, sub_lease.list_all, (_L.GET,), None, SubLeaseList),
+    _V1_3("POST", _LENT, sub_lease.create, _LENDS, SubLeaseCreation, OneSubLease, CREATED, headers=_BOTH),
+    _V1_3("DELETE", f"{_LENT}/{{sub_lease_id}}", sub_lease.delete, _LENDS, success=GONE),
     _V1_2(
         *("GET", "/v1/events", event_log.list_events, (event_log_rules.GET,), None, LogEventList),
         query=_READING,

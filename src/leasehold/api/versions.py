@@ -149,6 +149,9 @@ HISTORY: Mapping[Version, str] = {
 * `GET /v1/resources/{resource_type}/candidates` shows administrators what the cloud has and could be enrolled.
 * `GET /v1/forecast` shows administrators how many resources will be asked for, by what is promised, what waits and what
   past weeks let one expect, and how many will be missing.
+* `POST /v1/leases/{lease_id}/sub-leases` lends hosts of an active lease to another project for a part of its window:
+  they become a lease of that project, with a `parent_id`, and come back when it ends. `GET` lists what is lent, and
+  `DELETE /v1/leases/{lease_id}/sub-leases/{sub_lease_id}` takes it back.
 """,
 }
 """What each microversion brought, as Markdown; the OpenAPI document and docs/reference/api-history.md show it."""
@@ -181,6 +184,7 @@ TEMPLATES = V1_3
 DEFAULT_PROPERTIES = V1_3
 LAYOUTS = V1_3
 PAST = V1_3
+SUB_LEASES = V1_3
 
 SYNTAX = re.compile(r"([1-9]\d{0,8})\.(0|[1-9]\d{0,8})", re.ASCII)
 

@@ -122,6 +122,7 @@ def as_allocation(row: Row[Any]) -> Allocation:
         substitute=bool(row.substitute),
         recorded_until=None if row.recorded_until is None else from_seconds(row.recorded_until),
         given_up=row.left_at is not None and row.start_cause in GIVEN_UP,
+        lent=row.left_at is not None and row.start_cause == Cause.LENT,
     )
 
 
@@ -210,7 +211,8 @@ def end_allocations(
     if released:
         values["released_at"] = now
     if left:
-        values |= _vacated(now, cause)
+        # MariaDB would take the new left_at for the old one in the expression above. None of them was vacated before.
+        values |= {**_vacated(now, cause), "recorded_until": moment}
     _update(connection, held, values)
 
 

@@ -124,7 +124,7 @@ def kept_by(connection: Connection, now: datetime) -> dict[str, Kept]:
     )
     query = (
         select(
-            *(leases.c.id, leases.c.project_id, leases.c.status, leases.c.end_at),
+            *(leases.c.id, leases.c.project_id, leases.c.status, leases.c.end_at, leases.c.parent_id),
             *(allocations.c.resource_number, allocations.c.ends_at),
         )
         .join(allocations, allocations.c.lease_id == leases.c.id)

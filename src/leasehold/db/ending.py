@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from leasehold.model.ending import DELETED_AT_ONCE, LATEST, Ending, OnEnd
-from leasehold.model.windows import to_seconds
+from leasehold.model.ending import DELETED_AT_ONCE, LATEST, Ending, Lent, OnEnd
+from leasehold.model.windows import from_seconds, to_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,11 +17,13 @@ FOR_GOOD = to_seconds(LATEST)
 
 
 def counted_end(row: Any) -> int:
-    """Return until when an allocation counts, in seconds; the row has its `ends_at`, and the `end_at` of its lease.
+    """Return until when an allocation counts, in seconds; the row has its `ends_at`, and the lease's.
 
-    One for good counts to the end of its lease: then the resource is released, or is given back.
+    One for good counts to the end of its lease: then the resource is released, or is given back. So does one that is
+    lent: then its lender has it again.
     """
-    return int(row.ends_at) if row.ends_at < FOR_GOOD else to_seconds(row.end_at)
+    ends_with_lease = row.ends_at >= FOR_GOOD or row.parent_id is not None
+    return to_seconds(row.end_at) if ends_with_lease else int(row.ends_at)
 
 
 def write_ending(ending: Ending) -> dict[str, Any] | None:
@@ -29,7 +31,12 @@ def write_ending(ending: Ending) -> dict[str, Any] | None:
     if ending == DELETED_AT_ONCE:
         return None
     grace, limit = (int(each.total_seconds()) for each in (ending.grace, ending.limit))
-    return {"on_end": ending.on_end.value, "grace": grace, "limit": limit, "before_end": str(ending.before_end)}
+    value = {"on_end": ending.on_end.value, "grace": grace, "limit": limit, "before_end": str(ending.before_end)}
+    return value if ending.lent is None else {**value, "lent": _write_lent(ending.lent)}
+
+
+def _write_lent(lent: Lent) -> dict[str, Any]:
+    return {"lease": lent.lease_id, "reservation": lent.reservation_id, "until": to_seconds(lent.until)}
 
 
 def read_ending(value: Mapping[str, Any] | None) -> Ending:
@@ -37,4 +44,6 @@ def read_ending(value: Mapping[str, Any] | None) -> Ending:
     if value is None:
         return DELETED_AT_ONCE
     grace, limit = timedelta(seconds=value["grace"]), timedelta(seconds=value["limit"])
-    return Ending(OnEnd(value["on_end"]), grace, limit, value["before_end"])
+    lent = value.get("lent")
+    known = None if lent is None else Lent(lent["lease"], lent["reservation"], from_seconds(lent["until"]))
+    return Ending(OnEnd(value["on_end"]), grace, limit, value["before_end"], known)

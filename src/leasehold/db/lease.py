@@ -101,6 +101,8 @@ def insert_lease(connection: Writer, lease: Lease) -> None:
         row["offered_until"] = lease.offered_until
     if lease.published_offer is not None:
         row["published_offer"] = lease.published_offer
+    if lease.lent is not None:
+        row["parent_id"] = lease.lent.lease_id
     connection.execute(
         _INSERT_LEASE,
         {

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import BigInteger, bindparam, func, insert, select, update
+from sqlalchemy import BigInteger, bindparam, func, insert, null, select, union_all, update
 from sqlalchemy.exc import IntegrityError
 
 from leasehold.db.allocation import read_demand
@@ -60,20 +60,26 @@ _OPEN = (
 _OF_USER = leases.c.user_id == bindparam("user")
 _COUNT_OPEN = select(func.count()).select_from(leases).where(*_OPEN)
 _COUNT_OPEN_OF_USER = _COUNT_OPEN.where(_OF_USER)
+_TIMES = (allocations.c.pool, allocations.c.demand, allocations.c.starts_at, allocations.c.ends_at, leases.c.end_at)
 _ALLOCATED = (
-    select(
-        allocations.c.pool,
-        allocations.c.demand,
-        allocations.c.starts_at,
-        allocations.c.ends_at,
-        leases.c.end_at,
-        func.sum(allocations.c.slots).label("slots"),
-    )
+    select(*_TIMES, leases.c.parent_id, func.sum(allocations.c.slots).label("slots"))
     .select_from(leases.join(allocations, allocations.c.lease_id == leases.c.id))
     .where(*_OPEN, leases.c.id != bindparam("but"), allocations.c.ends_at > allocations.c.starts_at)
-    .group_by(allocations.c.pool, allocations.c.demand, allocations.c.starts_at, allocations.c.ends_at, leases.c.end_at)
+    .group_by(*_TIMES, leases.c.parent_id)
 )
-_ALLOCATED_TO_USER = _ALLOCATED.where(_OF_USER)
+_CHILD = leases.alias("child")
+# What a lease has lent comes back to it, so it counts for the lender all the time, and for the sub-lease beside that.
+_LENT = (
+    select(*_TIMES, null().label("parent_id"), func.sum(allocations.c.slots).label("slots"))
+    .select_from(
+        leases.join(_CHILD, _CHILD.c.parent_id == leases.c.id).join(allocations, allocations.c.lease_id == _CHILD.c.id)
+    )
+    .where(*_OPEN, allocations.c.ends_at > allocations.c.starts_at)
+    .where(leases.c.id != bindparam("but"), allocations.c.released_at.is_(None))
+    .group_by(*_TIMES)
+)
+_WITH_LENT = union_all(_ALLOCATED, _LENT)
+_WITH_LENT_OF_USER = union_all(_ALLOCATED.where(_OF_USER), _LENT.where(_OF_USER))
 
 
 def take_use(connection: Connection, project_id: str, more: Use, most: Use, now: datetime) -> bool:
@@ -129,13 +135,15 @@ def allocated_to(
 ) -> list[Allocated]:
     """Return what is allocated to the open leases of a project, or of one user in it, without the lease `but`.
 
+    With what they have lent.
+
     `whole` names, by pool, the amount of `Use` in which a whole resource counts 1.
     """
     asked = {"project": project_id, "but": but}
     if user_id is None:
-        rows = connection.execute(_ALLOCATED, asked)
+        rows = connection.execute(_WITH_LENT, asked)
     else:
-        rows = connection.execute(_ALLOCATED_TO_USER, {**asked, "user": user_id})
+        rows = connection.execute(_WITH_LENT_OF_USER, {**asked, "user": user_id})
     return [
         Allocated(row.starts_at, counted_end(row), _use_of(whole.get(row.pool), row.demand, int(row.slots)))
         for row in rows

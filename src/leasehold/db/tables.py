@@ -169,6 +169,8 @@ leases = Table(
     Column("remind_at", UtcDateTime),
     Column("offered_until", UtcDateTime),
     Column("published_offer", String(36)),
+    Column("parent_id", String(36)),
+    Index("ix_leases_parent_id", "parent_id"),
     Index("ix_leases_waiting_since", "waiting_since"),
     Index("ix_leases_remind_at", "remind_at"),
     Index("ix_leases_offered_until", "offered_until"),

@@ -20,7 +20,7 @@ from leasehold.db.waiting import hurry_waiting
 from leasehold.enforcement.deciding import Deciding
 from leasehold.enforcement.external import Call
 from leasehold.leasing import vacating
-from leasehold.leasing.allocations import pools_of
+from leasehold.leasing.allocations import held_by, pools_of
 from leasehold.leasing.amended import Amendment
 from leasehold.leasing.approval import Approval, approved
 from leasehold.leasing.dates import check_open_end, new_window
@@ -33,6 +33,7 @@ from leasehold.leasing.offer_claim import check_claimed_window, check_unclaimed
 from leasehold.leasing.once import done_before
 from leasehold.leasing.reallocation import Reallocation
 from leasehold.leasing.requests import Read, conditions_of, ending_of, no_show_of, place_of, read_requests
+from leasehold.leasing.sub_lease import check_fixed, check_not_lending, check_within
 from leasehold.leasing.vacating import Vacated
 from leasehold.metrics.decision import decision
 from leasehold.model.caller import EVERYTHING, Caller
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.leasing.calendars import Evaluated
+    from leasehold.leasing.flags import Flags
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Pick
     from leasehold.model.caller import Sight
@@ -92,7 +94,8 @@ def amend_lease(
 
     Raises NotFoundError; StaleError when the lease's generation is not `if_generation`; BusyError while it is starting
     or ending, or when it changed during each of five tries; InvalidInputError for a change that is not allowed;
-    WaitingLeaseError for the reservations of a lease that waits; ConflictError for dropping all that it has;
+    LendingError for a lease that lends, and SubLeaseFixedError for a sub-lease; WaitingLeaseError for the reservations
+    of a lease that waits; ConflictError for dropping all that it has;
     NotEnoughError or InUseError when it does not fit; the errors of `vacating.named` and of `approved`.
     """
     lease = _amend(service, lease_id, changes, if_generation, sight, once)
@@ -128,6 +131,7 @@ def _amend(
             raise StaleError
         if changes.nothing:
             return seen
+        check_fixed(seen, changes)
         if changes.open_ended and not seen.open_ended:
             check_open_end(service.settings.leases.open_ended, seen.type)
         if seen.waits and changes.changes_parts:
@@ -312,6 +316,8 @@ class _Work:
             return self._wait(connection, lease, now)
         window = new_window(lease, changes, now)
         check_claimed_window(connection, lease, window, now)
+        check_not_lending(connection, lease)
+        check_within(lease, window)
         self.amendment.check_endings(lease, now)
         after = self.amendment.applied(lease, window, now)
         after = rearmed(lease, after, now, self.service.settings.manager.warn_before_end)
@@ -324,10 +330,14 @@ class _Work:
                 lambda: ExternalView(self.service, connection).amendment(changes, lease, after, picks),
             )
 
-        locked = Reallocation(
-            self.service, connection, self.amendment, evaluated, generations, lease, window, now, approve
-        )
-        after = save_lease(connection, lease, with_flags(after, locked.promise()), now)
+        flags: Mapping[str, Flags] = {}
+        if lease.lent is None:
+            asking = (self.service, connection, self.amendment, evaluated, generations, lease, window, now, approve)
+            flags = Reallocation(*asking).promise()
+        else:
+            # It holds what it has up to the end of its lender, whenever it ends.
+            approve({part.id: [held.pick for held in held_by(part, lease)] for part in lease.kept}, ())
+        after = save_lease(connection, lease, with_flags(after, flags), now)
         hurry_task(connection, LEASE, lease.id, now)
         bump_pools(connection, generations)
         hurry_waiting(connection, generations, now)

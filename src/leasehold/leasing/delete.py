@@ -18,6 +18,7 @@ from leasehold.db.waiting import hurry_waiting
 from leasehold.leasing.allocations import pools_of
 from leasehold.leasing.end_notices import note_end
 from leasehold.leasing.holds import held_pools, is_held, let_go
+from leasehold.leasing.sub_lease import Return, ended_at, lock_lender, sub_leases_with, takes_back
 from leasehold.model.errors import NotFoundError, StaleError
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.segment import Cause
@@ -44,7 +45,7 @@ UNTOUCHED = frozenset({LeaseStatus.PENDING, LeaseStatus.TERMINATED, LeaseStatus.
 
 
 def delete_lease(service: Service, lease_id: str, if_generation: int | None = None, check: Check | None = None) -> None:
-    """Commit the deletion of a lease; its resources are released when its cloud objects are removed.
+    """Commit the deletion of a lease and its sub-leases; resources are released when their cloud objects are removed.
 
     Deleting a lease in DELETING changes nothing. Raises NotFoundError, StaleError for another generation, and what
     `check` raises about the lease that is locked.
@@ -104,17 +105,34 @@ class _Deletion:
 def delete_locked(
     service: Service, connection: Connection, lease: Lease, generations: LockedPools, now: datetime
 ) -> None:
-    """Delete a lease that is locked, after its pools, and not in DELETING; the caller moves the pools."""
-    untouched = lease.status in UNTOUCHED
+    """Delete a lease that is locked, after its pools, and not in DELETING, with its sub-leases.
+
+    The caller moves the pools.
+    """
+    lender = lock_lender(connection, lease)
+    lent = sub_leases_with(connection, lease, lock=True)
+    _delete(service, lease, Return(connection, generations, now, lender))
+    for each in lent:
+        # Nobody gets back what it has: its lender goes.
+        _delete(service, each, Return(connection, generations, now, None))
+
+
+def _delete(service: Service, lease: Lease, to: Return) -> None:
+    """Delete one lease; a sub-lease keeps what is in use for its lender until it is clean."""
+    connection, generations, now = to.connection, to.generations, to.now
+    untouched, deleting = lease.status in UNTOUCHED, lease.status is LeaseStatus.DELETING
+    keeps = not untouched and lease.lent is not None and takes_back(to.lender, now)
     # The external service has never heard of a lease that waits.
-    ends_now = not lease.reached(EventType.END) and not lease.waits
-    end_promises(connection, lease, generations, now, released=untouched)
+    ends_now = not (lease.reached(EventType.END) or lease.waits or deleting)
+    if not keeps:
+        end_promises(connection, lease, generations, now, released=untouched)
     if is_held(lease):
         let_go(service, connection, lease, generations, now)
     if untouched:
+        to.of(lease, (held for part in lease.reservations for held in part.allocations))
         forget(connection, lease, now)
-    else:
-        going = replace(move(lease, Trigger.DELETED), status_reason=None)
+    elif not deleting:
+        going = replace(move(ended_at(lease, now) if keeps else lease, Trigger.DELETED), status_reason=None)
         put_event(connection, LeaseNews.DELETING, save_lease(connection, lease, going, now), now)
     hurry_task(connection, LEASE, lease.id, now)
     if ends_now:

@@ -12,6 +12,7 @@ from leasehold.leasing.lapse import decide_anew
 from leasehold.leasing.lifecycle import is_over
 from leasehold.leasing.requests import conditions_of
 from leasehold.leasing.risk import tell_risk
+from leasehold.leasing.sub_lease import check_no_sub_lease
 from leasehold.metrics.decision import decision
 from leasehold.model.budget import Budget
 from leasehold.model.errors import (
@@ -42,7 +43,8 @@ def heal_on_request(service: Service, lease_id: str, if_generation: int | None =
     What cannot be replaced is given up if something else was, and comes back when it works again. Servers stay where
     they are, as with any healing.
 
-    Raises NotFoundError; StaleError when the lease's generation is not `if_generation`; ConflictError when it is over
+    Raises NotFoundError; StaleError when the lease's generation is not `if_generation`; SubLeaseFixedError for a
+    sub-lease; ConflictError when it is over
     or waits for resources, BusyError while it ends; NothingToHealError; NoReplacementError when nothing that fits is
     free; TakesTooLongError. Nothing is changed then.
     """
@@ -50,6 +52,7 @@ def heal_on_request(service: Service, lease_id: str, if_generation: int | None =
         lease = find_lease(connection, lease_id)
         if lease is None:
             raise NotFoundError("lease_id", lease_id)
+        check_no_sub_lease(lease)
         failed, changed = failed_resources(connection).keys(), changed_in_the_cloud(connection).keys()
         here = Round(failed, frozenset(), changed, stuck_now(service, connection))
     types = {part.resource_type for part in lease.reservations}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from leasehold.db.property import private_keys
 from leasehold.db.resource import resources_by_number
 from leasehold.model.states import LeaseStatus
+from leasehold.model.windows import Window
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -53,7 +54,8 @@ def list_holdings(service: Service, lease: Lease, sight: Sight) -> Mapping[str, 
     now, found = service.now(), {}
     for part in lease.reservations:
         shown = [
-            _holding(service, each, resources[each.resource_number], private, sight) for each in unreleased[part.id]
+            _holding(service, _until_its_end(each, lease), resources[each.resource_number], private, sight)
+            for each in unreleased[part.id]
         ]
         found[part.id] = shown if sight.hosts or not may_move(service, lease, part, now) else _unbound(shown)
     return found
@@ -70,6 +72,13 @@ def may_move(service: Service, lease: Lease, part: Reservation, now: datetime) -
     flagged = lease.degraded or lease.at_risk or part.missing_resources or part.resources_changed
     unstarted = lease.status in (LeaseStatus.PENDING, LeaseStatus.OFFERED)
     return unstarted and not flagged and lease.begins > now + leases.rebind_before_start
+
+
+def _until_its_end(held: Allocation, lease: Lease) -> Allocation:
+    """Return an allocation as its owner has it: a sub-lease has it up to its own end, not to that of its lender."""
+    if lease.lent is None:
+        return held
+    return replace(held, window=Window(held.window.start, max(held.window.start, lease.window.end)))
 
 
 def _unbound(shown: Sequence[Holding]) -> list[Holding]:

@@ -105,7 +105,7 @@ class Step:
     @property
     def wanted(self) -> Wanted:
         """The state that the cloud should have for the lease's reservations after this step."""
-        if self.phase in (Phase.REMOVE, Phase.END, Phase.RELEASE):
+        if self.phase in _ENDING:
             return Wanted.ENDED
         started = self.phase is Phase.START or self.lease.status is LeaseStatus.ACTIVE
         return Wanted.ACTIVE if started else Wanted.PREPARED
@@ -121,6 +121,7 @@ EVENT_OF = {Phase.START: EventType.START, Phase.BEFORE_END: EventType.BEFORE_END
 
 _BEGUN = {LeaseStatus.STARTING: LeaseNews.STARTING, LeaseStatus.TERMINATING: LeaseNews.ENDING}
 """The event of a step that has begun, by the status that the lease then has."""
+_ENDING = frozenset({Phase.END, Phase.REMOVE, Phase.RELEASE})
 _DUE = {Phase.START: Trigger.START_DUE, Phase.BEFORE_END: Trigger.WARNING_DUE, Phase.END: Trigger.END_DUE}
 _STEPS = ((EventType.END, Phase.END), (EventType.START, Phase.START), (EventType.BEFORE_END, Phase.BEFORE_END))
 """The priority of events that are due together: a lease whose window is over is not started any more."""
@@ -210,6 +211,8 @@ def begin(service: Service, claim: Claim) -> Step | None:
             return Step(phase, lease, (), {})
         jobs = jobs_of(service, connection, lease)
         blocked = _blocked(connection, lease, jobs, others, now) if phase is Phase.START else {}
+        if lease.lent is not None and phase in _ENDING:
+            jobs = [_sparing(connection, job, now) for job in jobs]
         # If every reservation is blocked, the step has not begun: the lease may still be moved, or deleted at once.
         waits = bool(blocked) and len(blocked) == sum(not job.reservation.dropped for job in jobs)
         with together(connection) as writes:
@@ -225,6 +228,20 @@ def begin(service: Service, claim: Claim) -> Step | None:
         return Step(phase, begun, jobs, blocked, first)
 
     return service.db.transact(work)
+
+
+def _sparing(connection: Connection, job: Job[Any], now: datetime) -> Job[Any]:
+    """Return the job of a sub-lease that ends without the resources that its lender has not left: none was touched.
+
+    The servers there are the lender's, whose lease goes on.
+    """
+    there = unreleased_on(connection, {each.resource.number for each in job.all_holdings}, now)
+    left = [each for each in job.all_holdings if _full(each.resource, there, job.name, now)]
+
+    def rest(held: Sequence[Holding]) -> tuple[Holding, ...]:
+        return tuple(each for each in held if each not in left)
+
+    return replace(job, holdings=rest(job.holdings), former=rest(job.former), left=rest(job.left), spared=tuple(left))
 
 
 def _what_lives_on(lease: Lease, jobs: Sequence[Job[Any]]) -> dict[str, str]:
@@ -318,7 +335,7 @@ def _waits(lease: Lease, part: Reservation, now: datetime) -> Waits:
     if lease.status is LeaseStatus.DELETING or part.dropped:
         parts = [part] if part.dropped else lease.reservations
         held = [each.window.end for one in parts for each in one.allocations if not each.released_at]
-        begun = over = min(now, max(held, default=now))
+        begun = over = min(now, max(held, default=now), *([] if lease.lent is None else [lease.window.end]))
     elif end is not None and lease.reached(EventType.END) and end.updated_at is not None:
         begun = min(now, end.updated_at)
         over = max(begun, part.ending.counted(lease.window).end)

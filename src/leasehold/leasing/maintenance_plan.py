@@ -124,5 +124,5 @@ class Planning:
 
 
 def _has_started(lease: Lease) -> bool:
-    """Say whether the start of a lease has begun: then its hosts may be in use."""
-    return lease.status is not LeaseStatus.PENDING or lease.reached(EventType.START)
+    """Say whether the start of a lease has begun: then its hosts may be in use. A sub-lease has no others."""
+    return lease.status is not LeaseStatus.PENDING or lease.reached(EventType.START) or lease.lent is not None

@@ -100,10 +100,11 @@ def started(lease: Lease, part: Reservation) -> bool:
 def view_of(part: Reservation, pool: Snapshot, window: Window) -> Snapshot:
     """Return the pool as a reservation finds it, without its own allocations and what it does not get.
 
-    That is what its owner gave up, and vacated hosts of slots: these may have servers that no allocation counts. A
-    whole host may be taken back together with its servers.
+    That is what its owner gave up and it does not have again, and vacated hosts of slots: these may have servers that
+    no allocation counts. A whole host may be taken back together with its servers.
     """
     given_up = {each.resource_number for each in part.allocations if each.given_up}
+    given_up -= {each.resource_number for each in part.allocations if each.left_at is None and each.released_at is None}
     slots = {each.resource_number for each in left_by(part) if each.demand is not None}
     return pool.without([part.id]).booked([Pick(number) for number in sorted(given_up | slots)], window)
 

@@ -19,6 +19,7 @@ from leasehold.leasing.delete import forget
 from leasehold.leasing.guests import with_guests
 from leasehold.leasing.lifecycle import EVENT_OF, Phase, Result, next_moment
 from leasehold.leasing.no_show import put_no_show_events, settled
+from leasehold.leasing.sub_lease import Return, lock_lender
 from leasehold.model.backoff import REFUSALS_TO_SHOW, REFUSED_GROWTH, pause_after
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.segment import Cause
@@ -106,12 +107,13 @@ class _Completion:
 
     def __call__(self, connection: Connection) -> bool:
         generations = lock_pools(connection, self._freed().keys())
+        lender = lock_lender(connection, self.step.lease) if generations else None
         lease, now = self._as_it_is(connection), self.service.now()
         if not still_ours(connection, self.claim):
             return False
         if lease is not None:
             outcomes = with_guests(self.service, connection, self.step, self.outcomes, generations, now)
-            replace(self, outcomes=outcomes).record(connection, lease, generations, now)
+            replace(self, outcomes=outcomes).record(connection, lease, generations, now, lender)
         return True
 
     @property
@@ -135,15 +137,17 @@ class _Completion:
             raise _OvertakenError
         return True
 
-    def record(self, connection: Connection, lease: Lease, generations: LockedPools, now: datetime) -> None:
-        """Write what the outcomes say about the lease, which is locked, as its pools are."""
+    def record(
+        self, connection: Connection, lease: Lease, generations: LockedPools, now: datetime, lender: Lease | None
+    ) -> None:
+        """Write what the outcomes say about the lease, which is locked, as are its pools and its lender."""
         freed = self._freed()
         changed = lease.generation != self.step.lease.generation
         if changed and self.step.phase is Phase.NO_SHOW:
             # What is promised now may be more. The next step puts back what this one has taken out, or releases it.
             finish_task(connection, self.claim, now)
             return
-        self._release(connection, lease, freed, generations, now)
+        self._release(connection, lease, freed, Return(connection, generations, now, lender))
         lease = self._without_dropped(connection, lease, now)
         if changed:
             save_lease(connection, lease, self._known(lease), now)
@@ -166,17 +170,20 @@ class _Completion:
         connection: Connection,
         lease: Lease,
         freed: Mapping[str, list[int]],
-        generations: LockedPools,
-        now: datetime,
+        to: Return,
     ) -> None:
-        """Release these allocations, and make due the leases that wait for something in their pools."""
+        """Release these allocations, and make due the leases that wait for something in their pools.
+
+        What a sub-lease releases, its lender has again.
+        """
         held = {each.id: each for part in lease.reservations for each in part.allocations}
         cause = Cause.NO_SHOW if self.step.phase is Phase.NO_SHOW else Cause.ENDED
         for pool, ids in freed.items():
             ending = [held[ident] for ident in ids]
-            end_allocations(connection, ending, generations[pool] + 1, now, cause, released=True)
-        bump_pools(connection, generations)
-        hurry_waiting(connection, generations, now)
+            end_allocations(connection, ending, to.generations[pool] + 1, to.now, cause, released=True)
+            to.of(lease, ending)
+        bump_pools(connection, to.generations)
+        hurry_waiting(connection, to.generations, to.now)
 
     def _tells_nothing_of(self, freed: Mapping[str, list[int]]) -> bool:
         """Return whether the step has no event of its own that speaks of all that is released."""
@@ -204,6 +211,7 @@ class _Completion:
             over = job.all_holdings if ended else (*job.former, *job.left)
             ready = [each for each in over if job.name in done or each.allocation_id in early]
             ready += [each for each in job.holdings if each not in over and each.allocation_id in early]
+            ready += [each for each in job.spared if job.name in done]
             for holding in ready:
                 if holding.allocation_id not in self._occupied:
                     freed.setdefault(holding.resource.pool, []).append(holding.allocation_id)

@@ -9,6 +9,7 @@ from leasehold.db.lease import find_lease
 from leasehold.db.owned_resource import uses_of_owned
 from leasehold.db.resource import owned_resources, resources_by_number
 from leasehold.leasing.delete import delete_lease
+from leasehold.leasing.sub_lease import sub_leases_with
 from leasehold.model.errors import ConflictError, NotFoundError
 from leasehold.model.owned_resource import OwnedResource
 
@@ -29,7 +30,7 @@ def list_owned(service: Service, project_id: str | None) -> Sequence[OwnedResour
 
 
 def end_lease(service: Service, project_id: str, lease_id: str) -> None:
-    """Delete a lease of any project all of whose resources belong to this one.
+    """Delete a lease of any project all of whose resources belong to this one, with its sub-leases.
 
     Raises NotFoundError for a lease that has none of them, and ConflictError for one that has others as well or is a
     maintenance window.
@@ -44,7 +45,10 @@ def end_lease(service: Service, project_id: str, lease_id: str) -> None:
 
 
 def _check_owner(project_id: str, connection: Connection, lease: Lease) -> None:
-    held = (each for part in lease.reservations for each in part.allocations if each.released_at is None)
+    # With the lease its sub-leases end.
+    every = (lease, *sub_leases_with(connection, lease))
+    parts = (part for one in every for part in one.reservations)
+    held = (each for part in parts for each in part.allocations if each.released_at is None)
     found = resources_by_number(connection, {each.resource_number for each in held})
     owned = [each.owner == project_id for each in found.values()]
     if not any(owned):

@@ -75,11 +75,11 @@ def named(service: Service, lease: Lease, reservation_id: str, resource_id: str)
     if left < 1:
         message = "A reservation keeps one resource at least; drop the reservation or delete the lease instead."
         raise ConflictError(message, field="resource_id")
-    users = _users(service, lease, part, found)
-    _check_left(lease, part, users)
+    users = used_by(service, lease, part, found)
+    check_left(lease, part, users)
     if any(users.get(each.id) for each in gone):
         here = [user for each in gone for user in users.get(each.id, ())]
-        raise InUseError(_in_use(lease, here), field="resource_id", details=_details(lease, here))
+        raise InUseError(in_use(lease, here), field="resource_id", details=details(lease, here))
     lowered = found.kind.without(request, left, resources[gone[0].resource_number])
     return Vacated(_asking(part, found, lowered), frozenset(each.id for each in gone))
 
@@ -103,8 +103,8 @@ def surplus(
     lowered = _asking(part, found, kind.exactly(before, amount))
     if too_much <= 0:
         return Vacated(lowered)
-    users = _users(service, lease, part, found)
-    _check_left(lease, part, users)
+    users = used_by(service, lease, part, found)
+    check_left(lease, part, users)
     chosen = _adding_up([each for each in held if not users.get(each.id)], too_much)
     if chosen is None:
         busy = [user for each in held for user in users.get(each.id, ())]
@@ -112,9 +112,9 @@ def surplus(
         message = (
             f"The active reservation has {_slots(held)} {kind.noun}, of which {unused} are on resources that nothing "
             f"uses; these are given up whole, so {kind.most_field} cannot become {amount}."
-            + (f" {_in_use(lease, busy)}" if busy else "")
+            + (f" {in_use(lease, busy)}" if busy else "")
         )
-        raise InUseError(message, field=kind.most_field, details=_details(lease, busy))
+        raise InUseError(message, field=kind.most_field, details=details(lease, busy))
     return Vacated(lowered, frozenset(each.id for each in chosen))
 
 
@@ -130,7 +130,7 @@ def _promised(part: Reservation, held: Sequence[Allocation], asked: int) -> int:
     return max(has, asked) if part.missing is None else has + part.missing
 
 
-def _users(service: Service, lease: Lease, part: Reservation, found: ResourceType) -> Mapping[int, Sequence[User]]:
+def used_by(service: Service, lease: Lease, part: Reservation, found: ResourceType) -> Mapping[int, Sequence[User]]:
     """Return by allocation id what uses the resources of a reservation; nothing does before it has started."""
     if not started(lease, part):
         return {}
@@ -145,7 +145,7 @@ def _users(service: Service, lease: Lease, part: Reservation, found: ResourceTyp
         raise CloudUnavailableError(message) from error
 
 
-def _check_left(lease: Lease, part: Reservation, users: Mapping[int, Sequence[User]]) -> None:
+def check_left(lease: Lease, part: Reservation, users: Mapping[int, Sequence[User]]) -> None:
     """Raise SwapUnfinishedError if servers are left on a resource that the reservation gave up before.
 
     Otherwise it could use more than it was promised, by leaving a server on each resource that it gives up.
@@ -176,11 +176,13 @@ def _own(lease: Lease, users: Iterable[User]) -> list[str]:
     return sorted({user.ident for user in users if user.project_id == lease.project_id})
 
 
-def _in_use(lease: Lease, users: Sequence[User]) -> str:
+def in_use(lease: Lease, users: Sequence[User]) -> str:
+    """Return who uses resources, and what to do; only the lease's own project is named."""
     own = _own(lease, users)
     who = some_of(own) if own else "servers of other projects"
     return f"In use by {who}: move, delete or detach that, and send the request again."
 
 
-def _details(lease: Lease, users: Sequence[User]) -> dict[str, Any]:
+def details(lease: Lease, users: Sequence[User]) -> dict[str, Any]:
+    """Return which servers of the lease's own project use resources, for an error."""
     return {"servers": _own(lease, users)}

@@ -41,9 +41,9 @@ class Allocation:
 
     `released_at` is set when the resource is truly free again, which may be later than `window.end` while servers
     are being removed; the next start on the resource waits for it (design §5). `left_at` is set when the reservation
-    vacated the resource: it failed, or its owner gave it up, by a swap or by asking for less (`given_up`). Until it is
-    released, the allocation keeps other leases away, because servers may remain there. `substitute` says that healing
-    chose it while the reservation was active.
+    vacated the resource: it failed, or its owner gave it up, by a swap, by asking for less or by lending it
+    (`given_up`; `lent` for the last). Until it is released, the allocation keeps other leases away, because
+    servers may remain there. `substitute` says that healing chose it while the reservation was active.
     What it held before `recorded_until` is in segments (`model/segment.py`); None: nothing is.
     """
 
@@ -60,6 +60,7 @@ class Allocation:
     substitute: bool = False
     recorded_until: datetime | None = None
     given_up: bool = False
+    lent: bool = False
 
     @property
     def pick(self) -> Pick:

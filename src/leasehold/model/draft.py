@@ -123,6 +123,22 @@ class Once:
 
 
 @dataclass(frozen=True, slots=True)
+class LendWish:
+    """What of a lease to lend to which project: the `hosts`, by id or reference, or an `amount` of them.
+
+    Exactly one of the two is given. `end` None means the end of the lease, and `reservation_id` None its only
+    reservation of hosts.
+    """
+
+    name: str
+    project_id: str
+    end: datetime | None = None
+    reservation_id: str | None = None
+    hosts: tuple[str, ...] = ()
+    amount: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SwapWish:
     """Which resource of a lease to swap for another one: that on which `server` is, or the one named `resource`.
 

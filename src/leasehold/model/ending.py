@@ -33,11 +33,23 @@ FOR_GOOD = timedelta(days=36_525)
 
 
 @dataclass(frozen=True, slots=True)
+class Lent:
+    """Where a sub-lease has its resources from: the lease and the reservation that get them back, and end at `until`.
+
+    They are reserved up to then, so nobody else is promised them when the sub-lease ends earlier.
+    """
+
+    lease_id: str
+    reservation_id: str
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Ending:
     """How a reservation ends: `grace` comes first, then `limit`, which only `recycle` has.
 
     `before_end` is what is done with its servers before that, a word of EndAction or of a newer version; reservations
-    of hosts have it in their request.
+    of hosts have it in their request. `lent` is set for the reservation of a sub-lease.
 
     In this time no server is deleted and none can be added. The calendar reserves it, so the promise to the next lease
     holds whatever happens; a resource without servers is free at once. What may be given back is reserved for good.
@@ -47,6 +59,7 @@ class Ending:
     grace: timedelta = timedelta(0)
     limit: timedelta = timedelta(0)
     before_end: str = EndAction.NOTHING
+    lent: Lent | None = None
 
     @property
     def gives_back(self) -> bool:
@@ -63,14 +76,19 @@ class Ending:
 
         So does a lease that ends in the minute in which it began: its owner may have booted servers by then.
         """
+        if self.lent is not None:
+            return Window(window.start, max(window.end, self.lent.until))
         if not self.tail:
             return window
         left = max(LATEST - window.end, timedelta(0))
         return Window(window.start, window.end + (left if self.gives_back else min(self.tail, left)))
 
     def counted(self, window: Window) -> Window:
-        """Return the window that limits count: a host that is given back is nobody's after the end."""
-        return window if self.gives_back else self.held(window)
+        """Return the window that limits count: a host that is given back is nobody's after the end.
+
+        One that is lent is its lender's again.
+        """
+        return window if self.gives_back or self.lent is not None else self.held(window)
 
 
 DELETED_AT_ONCE = Ending()

@@ -550,6 +550,51 @@ class StaleError(ConflictError):
         )
 
 
+class SubLeaseLevelError(ConflictError):
+    """The lease is a sub-lease, and there is one level of them."""
+
+    code = "leasehold.sublease.level"
+
+    def __init__(self) -> None:
+        """Say who can lend."""
+        super().__init__("The lease is a sub-lease, so it cannot be lent on; its lender can lend to others.")
+
+
+class SubLeaseFixedError(ConflictError):
+    """A sub-lease has the resources and the start that it was made with, and ends with its lender at the latest."""
+
+    code = "leasehold.sublease.fixed"
+
+    def __init__(self) -> None:
+        """Say what may be changed."""
+        super().__init__(
+            "The lease is a sub-lease: it keeps its hosts, its start and its heal policy, and ends with its lender at "
+            "the latest. Change its name or its end, or delete it and have another one made."
+        )
+
+
+class LendingError(ConflictError):
+    """Sub-leases have something of the lease, so its dates and what it asks for stay as they are."""
+
+    code = "leasehold.sublease.lent"
+
+    def __init__(self, ids: Iterable[str]) -> None:
+        """List the sub-leases, and say what to do."""
+        found = sorted(ids)
+        super().__init__(
+            f"The lease has lent hosts to {len(found)} sub-leases, so its dates and its reservations stay as they are. "
+            "End these first (DELETE /v1/leases/{lease_id}/sub-leases/{sub_lease_id}), or delete the lease, which ends "
+            "them.",
+            details={"sub_leases": found},
+        )
+
+
+class NotLendableError(ConflictError):
+    """The lease lends nothing, or not so much, in its present state."""
+
+    code = "leasehold.sublease.refused"
+
+
 class NotSwappableError(ConflictError):
     """The lease has nothing that can be swapped: the driver of its resource types does not vacate resources in use."""
 

@@ -40,6 +40,8 @@ class LeaseNews(StrEnum):
     AT_RISK = "lease.at_risk"
     SAFE = "lease.safe"
     SWAPPED = "lease.swapped"
+    LENT = "lease.lent"
+    RETURNED = "lease.returned"
     MOVED = "lease.moved"
     MAINTENANCE = "lease.maintenance"
     DEGRADED = "lease.degraded"

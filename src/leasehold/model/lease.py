@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from datetime import datetime
 
-    from leasehold.model.ending import Ending
+    from leasehold.model.ending import Ending, Lent
     from leasehold.model.heal_policy import HealPolicy
     from leasehold.model.reservation import Reservation
     from leasehold.model.waiting import Waiting
@@ -116,6 +116,16 @@ class Lease:
     def kept(self) -> tuple[Reservation, ...]:
         """Its reservations without those that were dropped: what it asks for and may get."""
         return tuple(part for part in self.reservations if not part.dropped)
+
+    @property
+    def lent(self) -> Lent | None:
+        """From which lease it has its resources; None unless it is a sub-lease."""
+        return next((part.ending.lent for part in self.reservations if part.ending.lent is not None), None)
+
+    @property
+    def has_lent(self) -> bool:
+        """Whether it has ever lent a resource; one that is read without its allocations never says so."""
+        return any(held.lent for part in self.reservations for held in part.allocations)
 
     @property
     def shared_with(self) -> list[str]:

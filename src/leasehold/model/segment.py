@@ -44,14 +44,18 @@ class Cause(StrEnum):
     """Ends: an amendment moved the end of the lease to the present."""
     DROPPED = "dropped"
     """Ends: its owner dropped it, or asked for less, while the lease goes on."""
+    LENT = "lent"
+    """Ends: its owner lent it on to a sub-lease, until that ends."""
+    RETURNED = "returned"
+    """Begins: the sub-lease that had it has ended."""
     NO_SHOW = "no_show"
     """Ends: nothing ran on it some time after the start, as the reservation asked for."""
     DELETED = "deleted"
     """Ends: the lease was deleted."""
 
 
-GIVEN_UP = frozenset({Cause.SWAPPED, Cause.DROPPED})
-"""Why a resource was vacated that works: nothing brings it back but a request of its owner."""
+GIVEN_UP = frozenset({Cause.SWAPPED, Cause.DROPPED, Cause.LENT})
+"""Why a resource was vacated that works: nothing brings it back but a request of its owner, or a sub-lease's end."""
 
 
 @dataclass(frozen=True, slots=True)

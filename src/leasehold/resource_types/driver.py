@@ -113,7 +113,7 @@ class Job(Generic[R]):
     warning if it is due and not done; None for a deleted lease. `waits` says from when an end counts
     its waits; None if it may wait for nothing. `kept_until` is until when no server is deleted after the end, and none
     can be added; None when that time is over, and for a deleted lease. `removed` says that the lease is deleted,
-    or the reservation dropped.
+    or the reservation dropped. `spared` are released with the others and never touched: somebody else uses them.
     """
 
     project_id: str
@@ -127,6 +127,7 @@ class Job(Generic[R]):
     waits: Waits | None = None
     kept_until: datetime | None = None
     removed: bool = False
+    spared: tuple[Holding, ...] = ()
 
     @property
     def name(self) -> str:

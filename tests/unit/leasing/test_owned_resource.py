@@ -100,6 +100,24 @@ def test_an_owner_ends_a_lease_that_has_only_its_own(world: World) -> None:
     assert world.exists(foreign)
 
 
+def test_an_owner_ends_no_lease_that_has_lent_what_others_own(world: World) -> None:
+    world.give("demo", "cmp-01", projects=["alt", "third"])
+    lease = world.active(hosts(2), end=4, caller=ALT)
+    child = world.lend(lease, "cmp-02", end=2, to="third")
+    run_for(world, minutes=1)
+    assert world.holds(lease) == {"cmp-01": 1}
+    with pytest.raises(ConflictError, match="resources of others"):
+        end_lease(world.service, "demo", lease.id)
+    assert world.exists(lease)
+    world.delete(child)
+    run_for(world, minutes=5)
+    child = world.lend(lease, "cmp-01", end=2, to="third")
+    run_for(world, minutes=1)
+    end_lease(world.service, "demo", child.id)
+    run_for(world, minutes=5)
+    assert world.holds(lease) == {"cmp-01": 1, "cmp-02": 1}
+
+
 def test_an_owner_does_not_end_maintenance(world: World) -> None:
     world.give("demo", "cmp-01")
     window = world.maintain("cmp-01", start=1, end=2)

@@ -23,6 +23,7 @@ from leasehold_client.cli import (
     region,
     resource,
     series,
+    sub_lease,
     subscription,
     template,
 )
@@ -63,6 +64,9 @@ OURS: dict[str, type[Command]] = {
     "lease swap": lease_change.SwapHost,
     "lease heal": lease_change.HealLease,
     "lease drop": lease_change.DropReservation,
+    "lease sublease list": sub_lease.ListSubLeases,
+    "lease sublease create": sub_lease.CreateSubLease,
+    "lease sublease delete": sub_lease.DeleteSubLease,
     "lease resources": ListHoldings,
     "lease events": ListEvents,
     "lease history": ShowHistory,

@@ -121,7 +121,7 @@ def amend(call: Call, lease: Lease, body: LeaseAmendment) -> Reply:
     A `dry_run` answers what would happen, and does nothing.
     """
     _check_maintenance(call, lease)
-    once, generation = amending_once(call, body, lease), _etag(call)
+    once, generation = amending_once(call, body, lease), matched_generation(call)
     if call.strict:
         types, of_part = call.service.types, {part.id: part.resource_type for part in lease.reservations}
         check_reservations(
@@ -152,7 +152,7 @@ def drop(call: Call, lease: Lease, reservation_id: str) -> Reply:
     _check_maintenance(call, lease)
     changes = LeaseChanges(drops=frozenset({reservation_id}))
     with asking_once(call) as service:
-        amend_lease(service, lease.id, changes, _etag(call), call.sight)
+        amend_lease(service, lease.id, changes, matched_generation(call), call.sight)
     return Reply()
 
 
@@ -168,7 +168,7 @@ def vacate(call: Call, lease: Lease, reservation_id: str, resource_id: str) -> R
         call.api.policies.require(host_rules.GET, call.caller, call.caller)
     changes = LeaseChanges(vacates=(reservation_id, resource_id))
     with asking_once(call) as service:
-        amend_lease(service, lease.id, changes, _etag(call), call.sight)
+        amend_lease(service, lease.id, changes, matched_generation(call), call.sight)
     return Reply()
 
 
@@ -383,13 +383,14 @@ def _raw_change(call: Call, lease: Lease, change: ReservationChange, place: str)
 
 def _wanted_generation(call: Call, lease: Lease) -> int | None:
     """Return the generation that `If-Match` requires, from 1.1 on; raises StaleError (412) if the lease has another."""
-    generation = _etag(call)
+    generation = matched_generation(call)
     if generation not in (None, lease.generation):
         raise StaleError
     return generation
 
 
-def _etag(call: Call) -> int | None:
+def matched_generation(call: Call) -> int | None:
+    """Return the generation that `If-Match` names, from 1.1 on; None: any."""
     header: str | None = call.request.get_header(IF_MATCH) if call.version >= ETAGS else None
     if header is None or header.strip() == "*":
         return None

@@ -341,7 +341,8 @@ class ReservationAnswer(TypedDict):
 class LeaseAnswer(TypedDict):
     """A lease: `status_reason` from 1.1 on, `heal_policy` and the keys below it from 1.2 on.
 
-    `open_ended`, `shared_with` and `published_offer` come with 1.3, and `deleted_at` with deleted leases alone.
+    `open_ended`, `shared_with`, `published_offer` and `parent_id`, the lease that has lent its hosts, come with 1.3,
+    and `deleted_at` with deleted leases alone.
     """
 
     id: str
@@ -362,6 +363,7 @@ class LeaseAnswer(TypedDict):
     open_ended: NotRequired[bool]
     shared_with: NotRequired[list[str]]
     published_offer: NotRequired[str | None]
+    parent_id: NotRequired[str | None]
     deleted_at: NotRequired[str]
     type: NotRequired[str]
     retries: NotRequired[int | None]

@@ -19,6 +19,7 @@ BEST_EFFORT = "leasehold:leases:best_effort"
 ON_BEHALF = "leasehold:leases:on_behalf"
 OPEN_ENDED = "leasehold:leases:open_ended"
 SHARE = "leasehold:leases:share"
+LEND = "leasehold:leases:lend"
 GET_HISTORY = "leasehold:leases:get_history"
 GET_DELETED = "leasehold:leases:get_deleted"
 
@@ -92,6 +93,17 @@ RULES = [
         MEMBER_OR_ADMIN,
         "Let other projects use a lease (`shared_with`).",
         [{"path": "/v1/leases/{lease_id}", "method": "PUT"}],
+        scope_types=SCOPE,
+    ),
+    policy.DocumentedRuleDefault(
+        LEND,
+        MEMBER_OR_ADMIN,
+        "Lend hosts of a lease to another project, which has them as a lease whose limits count, and take them back; "
+        "blazar:leases:put is needed too.",
+        [
+            {"path": "/v1/leases/{lease_id}/sub-leases", "method": "POST"},
+            {"path": "/v1/leases/{lease_id}/sub-leases/{sub_lease_id}", "method": "DELETE"},
+        ],
         scope_types=SCOPE,
     ),
     policy.DocumentedRuleDefault(

@@ -22,6 +22,7 @@ from leasehold.api.versions import (
     REMINDERS,
     SHARING,
     STATUS_REASON,
+    SUB_LEASES,
     Version,
 )
 from leasehold.model.heal_policy import DEFAULT
@@ -140,6 +141,10 @@ def _add_sharing(answer: LeaseAnswer, lease: Lease, _sight: Sight) -> None:
     answer["shared_with"] = lease.shared_with
 
 
+def _add_parent(answer: LeaseAnswer, lease: Lease, _sight: Sight) -> None:
+    answer["parent_id"] = None if lease.lent is None else lease.lent.lease_id
+
+
 def _add_deletion(answer: LeaseAnswer, lease: Lease, _sight: Sight) -> None:
     if lease.deleted_at is not None:
         answer["deleted_at"] = str(to_record(lease.deleted_at))
@@ -174,6 +179,7 @@ _ADDITIONS: Sequence[tuple[Version, Callable[[LeaseAnswer, Lease, Sight], None]]
     (OPEN_ENDS, _add_open_end),
     (SHARING, _add_sharing),
     (PUBLISHED_OFFERS, _add_published_offer),
+    (SUB_LEASES, _add_parent),
     (PAST, _add_deletion),
 )
 """What leases have more from a version on, in the order in which it is shown."""

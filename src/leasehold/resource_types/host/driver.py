@@ -40,6 +40,7 @@ from leasehold.resource_types.host.moving import (
     names_of,
     occupy,
     on_the_way,
+    returned,
     servers_on,
     unclaim,
 )
@@ -194,6 +195,7 @@ class HostDriver(Driver[HostRequest]):
             steps += [partial(leave, cloud, job, host) for host in sorted(aggregate.hosts - hosts)]
             gone = names_of((*job.former, *job.left)) - aggregate.hosts
             steps += [partial(unclaim, cloud, job, host) for host in sorted(gone)]
+            steps += [partial(unclaim, cloud, job, host) for host in sorted(returned(job) - arriving)]
             if job.reservation.no_show is not None and job.reservation.no_show.claims:
                 steps += [partial(unclaim, cloud, job, host) for host in sorted(hosts - arriving)]
             do_all(steps, patient=False)

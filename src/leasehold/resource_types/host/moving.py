@@ -192,6 +192,12 @@ def unclaim(cloud: Cloud, job: Job[HostRequest], host: str) -> None:
     cloud.providers.release_claims(provider_of(job, host))
 
 
+def returned(job: Job[HostRequest]) -> set[str]:
+    """Return the hosts that were lent and are back: an attempt to leave one may have claimed it."""
+    lent = {each.resource_number for each in job.reservation.allocations if each.lent}
+    return names_of([held for held in job.holdings if held.resource.number in lent])
+
+
 def _living(cloud: Cloud, job: Job[HostRequest], members: Collection[str]) -> Mapping[str, int]:
     """Return the number of servers that live on after the end, by host; the aggregate is closed to new ones first."""
     if job.kept_until is None:

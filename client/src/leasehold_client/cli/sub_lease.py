@@ -1,0 +1,90 @@
+"""`lease sublease list`, `lease sublease create` and `lease sublease delete`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leasehold_client.cli import typed
+from leasehold_client.cli.base import Talking, TalkingLister, TalkingShow, add_sorting, fields, sorted_rows
+from leasehold_client.cli.lease_list import add_lease
+from leasehold_client.cli.times import MOMENTS
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Mapping
+
+    from leasehold_client.sub_lease import SubLease
+
+COLUMNS = ("id", "project_id", "amount", "status", "start_date", "end_date")
+
+
+def _cells(command: Talking) -> Mapping[str, Callable[[SubLease], object]]:
+    return {
+        "id": lambda each: each.id,
+        "project_id": lambda each: each.project_id,
+        "amount": lambda each: each.amount,
+        "status": lambda each: each.status,
+        "start_date": lambda each: command.moment(each.start),
+        "end_date": lambda each: command.moment(each.end),
+    }
+
+
+class ListSubLeases(TalkingLister):
+    """Print what a lease has lent, to whom and until when."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_lease(parser, "ID or name of lease")
+        add_sorting(parser, COLUMNS, "start_date")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+        found = self.client.leases.sub_leases(self.client.leases.find(parsed_args.lease).id)
+        return sorted_rows(found, _cells(self), parsed_args.sort_by)
+
+
+class CreateSubLease(TalkingShow):
+    """Lend hosts of a lease to another project: they are a lease of that project, and come back when it ends."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_lease(parser, "ID or name of the lease that lends")
+        parser.add_argument("name", metavar="NAME", help="Name for the sub-lease")
+        parser.add_argument("--project", required=True, metavar="<project>", help="the project that gets them, by ID")
+        what = parser.add_mutually_exclusive_group(required=True)
+        what.add_argument("--hosts", type=int, metavar="<n>", help="so many hosts that nothing uses")
+        text = "this host, by ID or hostname, for who may list hosts; may be repeated"
+        what.add_argument("--host", action="append", metavar="<host>", help=text)
+        moment = typed.moment_of(self.clock)
+        parser.add_argument("--until", type=moment, metavar="<time>", help=f"the end, in your zone, {MOMENTS}")
+        text = "the reservation to lend of: its number or ID, as in lease show (if there are several of hosts)"
+        parser.add_argument("--reservation", metavar="<reservation>", help=text)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
+        lease, wanted = self.client.leases.find(parsed_args.lease), parsed_args.reservation
+        made = self.client.leases.lend(
+            lease.id,
+            parsed_args.name,
+            parsed_args.project,
+            amount=parsed_args.hosts,
+            hosts=parsed_args.host or (),
+            end=parsed_args.until,
+            reservation_id=None if wanted is None else lease.reservation(wanted).id,
+        )
+        return fields({name: cell(made) for name, cell in _cells(self).items()})
+
+
+class DeleteSubLease(Talking):
+    """Take back what was lent: the sub-lease is deleted, with its servers, and the lease has its hosts again."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_lease(parser, "ID or name of the lease that lends")
+        parser.add_argument("sub_lease", metavar="SUB-LEASE", help="ID of the sub-lease, as in lease sublease list")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        lease = self.client.leases.find(parsed_args.lease)
+        self.client.leases.take_back(lease.id, parsed_args.sub_lease)
+        self.app.stdout.write(f"Deleted sub-lease: {parsed_args.sub_lease}\n")

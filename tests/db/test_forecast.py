@@ -190,3 +190,6 @@ def test_however_many_rows_there_are_few_are_returned(engine: Engine, db: Databa
     assert (len(asked), len(found)) == (1, 34)
     assert set(peaks(found, grid).tolist()[:33]) == {10}
     assert from_seconds(grid.end) == NOW + timedelta(hours=40)
+    with db.reading() as connection, statements(engine) as asked:
+        counts = [stored.count_in_use(connection, HOST_POOL, TYPES, grid, most) for most in (50, 5_000)]
+    assert (len(asked), counts) == (2, [50, 2_000])

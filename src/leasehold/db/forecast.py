@@ -65,6 +65,22 @@ def changes_in_use(connection: Connection, pool: str, types: Collection[str], gr
     In use is what reservations held or will hold, by the record and the book; `types` are those that use the pool. A
     resource counts once, however many share it, and maintenance windows do not count. One statement.
     """
+    return _changes(connection, union_all(*_in_use(pool, types, grid)).cte("held"), grid)
+
+
+def count_in_use(connection: Connection, pool: str, types: Collection[str], grid: Grid, most: int) -> int:
+    """Return how many rows `changes_in_use` would read, of the book and of the record at most `most` each.
+
+    One statement, which costs little of what the other does.
+    """
+    rows = (each.limit(most).subquery() for each in _in_use(pool, types, grid))
+    of_book, of_record = (select(func.count()).select_from(each).scalar_subquery() for each in rows)
+    found: int = connection.execute(select(of_book + of_record)).scalar_one()
+    return found
+
+
+def _in_use(pool: str, types: Collection[str], grid: Grid) -> tuple[Select[Any], Select[Any]]:
+    """Return what the book and the record say of demand in a grid."""
     demanded = [each for each in types if each != MAINTENANCE]
     promised = (
         select(*_clipped(allocations.c.resource_number, BEGIN, allocations.c.ends_at, grid), allocations.c.demand)
@@ -75,7 +91,7 @@ def changes_in_use(connection: Connection, pool: str, types: Collection[str], gr
     recorded = select(*held, segments.c.demand).where(
         segments.c.resource_type.in_(demanded), segments.c.starts_at < grid.end, segments.c.ends_at > grid.start
     )
-    return _changes(connection, union_all(promised, recorded).cte("held"), grid)
+    return promised, recorded
 
 
 def changes_in_maintenance(connection: Connection, pool: str, grid: Grid) -> list[Changes]:

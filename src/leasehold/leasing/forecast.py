@@ -19,6 +19,7 @@ from leasehold.db.forecast import (
     Grid,
     changes_in_maintenance,
     changes_in_use,
+    count_in_use,
     count_usable,
     missing_by_hour,
 )
@@ -51,6 +52,8 @@ MOST_STEPS: Final = 2_016
 LONGEST: Final = timedelta(days=366)
 HIGH: Final = 0.9
 """The quantile of the high expectation."""
+MOST_READ: Final = 500_000
+"""The rows of book and record that an answer is made of: some seconds of each database."""
 MOST_WAITING: Final = 1_000
 """The waiting leases that count: those that have waited longest."""
 _DIGITS: Final = 6
@@ -118,8 +121,8 @@ class Forecast:
 def forecast(service: Service, counts: RefusalCounts, question: Question) -> Forecast:
     """Return the forecast of a window, in whole steps; one that has begun is looked at from now on.
 
-    Raises InvalidInputError for the type, the step, the weeks or a window of too many steps, InvalidDateError for a
-    window that is over.
+    Raises InvalidInputError for the type, the step, the weeks or a window of too many steps, or where there is too much
+    to read, and InvalidDateError for a window that is over.
     """
     now = service.now()
     kind = _kind(service, question.resource_type)
@@ -131,6 +134,10 @@ def forecast(service: Service, counts: RefusalCounts, question: Question) -> For
     types = service.types.using({kind.pool})
     counts.write()
     with service.db.reading() as connection:
+        for field, words, grid in (("weeks", "fewer weeks", past), ("to", "a shorter window", ahead)):
+            if count_in_use(connection, kind.pool, types, grid, MOST_READ + 1) > MOST_READ:
+                message = f"The forecast would be made of more than {MOST_READ} allocations. Ask for {words}."
+                raise InvalidInputError(message, field=field)
         demand = _past_demand(connection, kind, types, past)
         promised = peaks(changes_in_use(connection, kind.pool, types, ahead), ahead)
         usable = count_usable(connection, kind.pool)

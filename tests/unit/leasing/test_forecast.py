@@ -330,3 +330,16 @@ def test_what_cannot_be_asked_is_refused(world: World) -> None:
     refused_with(world, "to", "366 days", end=later(days=368), step=24 * HOUR)
     question = Question(HOST, START, later(hours=MOST_STEPS))
     assert forecast(world.service, RefusalCounts(world.service.db), question).grid.steps == MOST_STEPS
+
+
+def test_what_would_take_too_long_to_read_is_refused(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("leasehold.leasing.forecast.MOST_READ", 3)
+    held(world, *((host, -30 * DAY, -30 * DAY + 1) for host in range(3)))
+    world.lease(hosts(3), start=1, end=2)
+    ask(world, weeks=LEAST_WEEKS)
+    held(world, (3, -30 * DAY, -30 * DAY + 1))
+    refused_with(world, "weeks", "fewer weeks", weeks=LEAST_WEEKS)
+    world.execute(delete(segments))
+    world.lease(hosts(1), start=5, end=6)
+    refused_with(world, "to", "a shorter window")
+    ask(world, end=3)

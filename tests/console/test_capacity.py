@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
-from sqlalchemy import delete, insert
+from sqlalchemy import delete, insert, literal, select
 
 from leasehold.cmd.state import DATABASE_NAME
 from leasehold.db.engine import open_engine, writing
 from leasehold.db.tables import segments
+from leasehold.leasing.forecast import MOST_READ
 from leasehold.model.resource import HOST
 from leasehold.model.windows import from_seconds
 from tests.console.asking import active, ask, lease
@@ -23,6 +24,8 @@ from tests.factory import NETWORK, floating_ips, hosts, instances
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from sqlalchemy import Insert
 
     from tests.console.browser import Browser
     from tests.processes import Program
@@ -39,6 +42,7 @@ const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas
 return new Set(new Uint32Array(data.buffer)).size;
 """
 """How many colours the chart has: 1 where nothing is drawn."""
+OF_ONE_LEASE = {"lease_id": "l", "reservation_id": "r", "project_id": "p", "user_id": "u", "resource": "h", "slots": 1}
 UNKNOWN = "\N{EN DASH}"
 ROWS = """
 return [...document.querySelectorAll(".table-box tbody tr")].map((row) =>
@@ -111,6 +115,21 @@ def test_operators_see_what_past_weeks_let_one_expect(browser: Browser, service:
         assert "past weeks" not in browser.text()
 
 
+def test_a_forecast_that_would_read_too_much_fails_alone(browser: Browser, service: Program) -> None:
+    numbers = select(literal(1).label("number")).cte(recursive=True)
+    numbers = numbers.union_all(select(numbers.c.number + 1).where(numbers.c.number <= MOST_READ))
+    same = {**OF_ONE_LEASE, "written_at": from_seconds(0), "resource_type": HOST, "resource_number": 1}
+    start = int(time.time()) - 40 * 24 * HOUR
+    spans = [numbers.c.number + start, numbers.c.number + start + 1]
+    values = [literal(value, segments.c[name].type) for name, value in same.items()]
+    names = [*same, "starts_at", "ends_at"]
+    browser.allowed.add(400)
+    with recorded(service, insert(segments).from_select(names, select(*values, *spans))):
+        operator(browser, service)
+        browser.until(partial(says, browser, "cannot be told: The forecast would be made of more than 500000 alloc"))
+        assert "There are 12 hosts;" in browser.text()
+
+
 def test_members_are_told_nothing_of_what_is_expected(browser: Browser, service: Program) -> None:
     with held_for_weeks(service, 5, 7):
         browser.sign_in(service)
@@ -124,13 +143,19 @@ def test_members_are_told_nothing_of_what_is_expected(browser: Browser, service:
 def held_for_weeks(service: Program, weeks: int, count: int) -> Iterator[None]:
     """Let so many hosts have been held for the last weeks, and never after the block."""
     now = int(time.time())
-    same = {"lease_id": "l", "reservation_id": "r", "project_id": "p", "user_id": "u", "resource": "h", "slots": 1}
     span = {"starts_at": now - (weeks * 168 + 1) * HOUR, "ends_at": now, "written_at": from_seconds(now)}
-    rows = [{**same, **span, "resource_type": HOST, "resource_number": each + 1} for each in range(count)]
+    rows = [{**OF_ONE_LEASE, **span, "resource_type": HOST, "resource_number": each + 1} for each in range(count)]
+    with recorded(service, insert(segments).values(rows)):
+        yield
+
+
+@contextmanager
+def recorded(service: Program, insertion: Insert) -> Iterator[None]:
+    """Have this in the record of what was held, and not after the block."""
     engine = open_engine(f"sqlite:///{service.log.parent / DATABASE_NAME}")
     try:
         with writing(engine) as connection:
-            connection.execute(insert(segments), rows)
+            connection.execute(insertion)
         yield
         with writing(engine) as connection:
             connection.execute(delete(segments).where(segments.c.lease_id == "l"))

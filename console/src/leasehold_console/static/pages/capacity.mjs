@@ -1,7 +1,7 @@
 // How much of a resource type there is, how much is reserved, held back and free, over past and future.
 
 import { listen } from "../api/events.mjs";
-import { call } from "../api/http.mjs";
+import { ApiError, call } from "../api/http.mjs";
 import { stepChart } from "../capacity/chart.mjs";
 import { NONE, formOf, readChoices } from "../capacity/form.mjs";
 import { HOSTS, asked, foreseen, missing, questionOf, recorded } from "../capacity/question.mjs";
@@ -27,7 +27,7 @@ const KEPT = 300_000;
 /** @typedef {import("../../../../types/api").AvailabilityAnswer} Availability */
 /** @typedef {import("../capacity/question.mjs").Question} Question */
 /** @typedef {import("../../../../types/api").ForecastAnswer} Forecast */
-/** @typedef {{question: Question, found: Availability, forecast: Forecast | null, steps: Step[], end: number}} Read */
+/** @typedef {{question: Question, found: Availability, forecast: Forecast | ApiError | null, steps: Step[], end: number}} Read */
 
 /** What the address asks about. */
 const question = () => questionOf(route.value.query);
@@ -48,17 +48,30 @@ async function read(signal) {
   return { question: mine, found, forecast: expected, steps: [...(history ? past(history.timeline) : []), ...future(found)], end };
 }
 
-/** @type {{key: string, at: number, found: Forecast} | undefined} */
+/** @type {{key: string, at: number, found: Forecast | ApiError} | undefined} */
 let last;
 
 /** @param {Record<string, string>} query @param {number} days @param {number} at @param {AbortSignal} signal */
 async function forecastOf(query, days, at, signal) {
   const key = JSON.stringify([query, days]);
   if (last?.key !== key || at - last.at > KEPT) {
-    const { forecast: found } = await call("GET /v1/forecast", { query: { ...query, to: iso(at + days * DAY) }, signal });
+    const found = await foretell({ ...query, to: iso(at + days * DAY) }, signal);
     last = { key, at, found };
   }
   return last.found;
+}
+
+/**
+ * Asks for a forecast. There may be too much to read for it, which concerns nothing else on the page.
+ * @param {Record<string, string>} query @param {AbortSignal} signal @returns {Promise<Forecast | ApiError>}
+ */
+async function foretell(query, signal) {
+  try {
+    return (await call("GET /v1/forecast", { query, signal })).forecast;
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 400) return error;
+    throw error;
+  }
 }
 
 /** @returns {import("../core/page.mjs").Page} */
@@ -83,7 +96,9 @@ export function open() {
     () => {
       const value = current();
       if (!value) return null;
-      const columns = columnsOf(value.steps, value.end, value.forecast ? expectation(value.forecast) : []);
+      const { forecast } = value;
+      const expected = forecast && !(forecast instanceof ApiError) ? expectation(forecast) : [];
+      const columns = columnsOf(value.steps, value.end, expected);
       return may(FORESEE) ? columns : [columns[0], ...columns.slice(1, -1)];
     },
   );
@@ -141,7 +156,7 @@ function said({ question, found, forecast, steps, end }) {
   return html`
     <p><strong>${t(recorded(question) ? "now_total" : "now_room", { total: found.total, unit: found.unit, reserved, held: found.held_back, free })}</strong></p>
     <p class="muted">${t(recorded(question) ? "says" : "says_ahead")} ${t("held_says")}</p>
-    ${forecast ? html`<p>${foretold(forecast)}</p>` : nothing}
+    ${forecast ? html`<p>${forecast instanceof ApiError ? t("expects_unread", { why: forecast.message }) : foretold(forecast)}</p>` : nothing}
     <details>
       <summary>${t("steps")}</summary>
       ${table({

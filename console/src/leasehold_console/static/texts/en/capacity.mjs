@@ -29,6 +29,7 @@ export default /** @type {const} */ ({
   held_says: "Held back are those that cannot be leased at present, such as failed and disabled ones.",
   expects: "By {weeks} past weeks at most {usual} {unit} are expected to be asked for at the same time, and at most {high} in nine weeks of ten; {short} are missing then.",
   expects_nothing: "What will be asked for is not expected yet: of {least} weeks of history there are {weeks}.",
+  expects_unread: "What will be asked for cannot be told: {why}",
   now_total: "There are {total} {unit}; {reserved} are reserved now, {held} are held back, {free} are free.",
   now_room: "There is room for {total} instances: that of {reserved} is reserved now, that of {held} is held back, {free} more fit.",
   steps: "The same as a table",

@@ -109,7 +109,7 @@ def free_of_offer(service: Service, offer: PublishedOffer) -> Sequence[Window]:
 def withdraw(service: Service, ident: str, project_id: str | None) -> None:
     """Delete an offer of a project, or with None of any, and the leases that were made of it, at once.
 
-    Deleting it again changes nothing. Raises NotFoundError.
+    They stay if the resource is not the project's any more. Deleting it again changes nothing. Raises NotFoundError.
     """
     seen = get_published(service, ident, project_id)
     if project_id not in (None, seen.project_id):
@@ -121,7 +121,8 @@ def withdraw(service: Service, ident: str, project_id: str | None) -> None:
         if offer is None or offer.deleted_at is not None:
             return
         rows.mark_deleted(connection, ident, now)
-        for each in rows.claims_of(connection, ident):
+        lost = offer.resource is not None and offer.resource.owner != offer.project_id
+        for each in () if lost else rows.claims_of(connection, ident):
             lease = find_lease(connection, each, lock=True)
             if lease is not None and lease.status is not LeaseStatus.DELETING:
                 delete_locked(service, connection, lease, generations, now)

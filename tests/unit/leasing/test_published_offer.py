@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from leasehold.conf.settings import LeaseSettings, LimitSettings
+from leasehold.leasing.owned_resource import end_lease
 from leasehold.leasing.published_offer import get_published, list_published, publish, withdraw
 from leasehold.model.caller import Caller
 from leasehold.model.errors import (
@@ -331,6 +332,19 @@ def test_deleting_an_offer_deletes_its_leases(lent: World) -> None:
     assert [lent.exists(each) for each in (over, active, own)] == [True, False, True]
     with pytest.raises(NotFoundError):
         lent.claim(offer)
+
+
+def test_a_former_owner_ends_no_lease_by_deleting_its_offer(lent: World) -> None:
+    offer = lent.publish("cmp-01", 0, 6)
+    claimed = lent.claim(offer, 1, 2)
+    lent.give("third", "cmp-01")
+    withdraw(lent.service, offer.id, "demo")
+    assert statuses(lent, "demo") == ["deleted"]
+    assert lent.holds(claimed) == {"cmp-01": 1}
+    with pytest.raises(NotFoundError):
+        end_lease(lent.service, "demo", claimed.id)
+    end_lease(lent.service, "third", claimed.id)
+    assert not lent.exists(claimed)
 
 
 def test_an_address_is_offered_too(lent: World) -> None:

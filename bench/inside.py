@@ -14,7 +14,7 @@ from bench.deployment import MANY_LEASES
 from leasehold import conf
 from leasehold.api.app import make_app
 from leasehold.cmd.compose import build_service
-from leasehold.db.engine import reader_of
+from leasehold.db.engine import engines_of
 from tests.counts.meter import BEGINS
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Inside:
         self._web = testing.TestClient(make_app(self.service, config.api))
         self.statements: list[str] = []
         engine = self.service.db.engine
-        for each in {engine, reader_of(engine)}:
+        for each in engines_of(engine):
             event.listen(each, "before_cursor_execute", self._note)
 
     def _note(self, *context: Any) -> None:

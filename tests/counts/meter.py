@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import event
 
 from leasehold.cloud.ports import Cloud
-from leasehold.db.engine import reader_of
+from leasehold.db.engine import engines_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,12 +27,12 @@ class Meter:
     """Counts the statements, commits and parameters that an engine sends, and the rows that it receives."""
 
     def __init__(self, engine: Engine) -> None:
-        """Listen to an engine and to its read-only twin, for as long as the engine exists."""
+        """Listen to an engine and to those that work for it, for as long as the engine exists."""
         self._spent: dict[str, int] = {}
         self._written: set[int] = set()
         # SQLite's driver does not report the number of rows of a SELECT.
         self._tells_rows = engine.dialect.name != "sqlite"
-        for each in {engine, reader_of(engine)}:
+        for each in engines_of(engine):
             event.listen(each, "before_cursor_execute", self._sent)
             event.listen(each, "after_cursor_execute", self._answered)
             event.listen(each, "commit", self._committed)

@@ -12,7 +12,7 @@ from uuid import uuid4
 from sqlalchemy import event, func, select
 
 from leasehold.db.allocation import Grant, insert_allocations
-from leasehold.db.engine import reader_of, reading
+from leasehold.db.engine import engines_of, reading
 from leasehold.db.lease import insert_lease
 from leasehold.db.resource import insert_resource
 from leasehold.db.store import Database
@@ -58,7 +58,7 @@ def statements(engine: Engine) -> Iterator[list[str]]:
         if statement not in BEGINS:
             seen.append(statement)
 
-    engines = {engine, reader_of(engine)}
+    engines = engines_of(engine)
     for each in engines:
         event.listen(each, "before_cursor_execute", note)
     try:

@@ -43,6 +43,8 @@ COMMITTED = "committed"
 """Marks a connection whose transaction has been committed, so that there is nothing to roll back."""
 _READERS: WeakKeyDictionary[Engine, Engine] = WeakKeyDictionary()
 """The read-only twin of an engine: setting the isolation level per connection saves a round trip per request."""
+_ALONE: WeakKeyDictionary[Engine, Engine] = WeakKeyDictionary()
+"""The twin of an engine each of whose statements is a transaction of its own, without messages to begin and end it."""
 _WRITERS: WeakKeyDictionary[Engine, _Writer] = WeakKeyDictionary()
 """SQLite has one writer at a time and makes others poll; within a process this lock wakes the next writer at once."""
 
@@ -89,10 +91,13 @@ def open_engine(url: str, *, pool_size: int = 20, settings: DatabaseSettings = P
     }
     engine = create_engine(url, isolation_level="READ COMMITTED", **options)
     reader = _READERS[engine] = create_engine(url, isolation_level="REPEATABLE READ", **options)
+    alone = _ALONE[engine] = create_engine(url, isolation_level="AUTOCOMMIT", skip_autocommit_rollback=True, **options)
     event.listen(engine, "engine_disposed", lambda _engine: reader.dispose())
+    event.listen(engine, "engine_disposed", lambda _engine: alone.dispose())
     for each, name in ((engine, WRITES), (reader, READS)):
-        _spare_round_trips(each)
         _count_connections(each, name)
+    for each in (engine, reader, alone):
+        _spare_round_trips(each)
         if backend == "mysql":
             attend_to_galera(each, settings.wsrep_sync_wait)
     return engine
@@ -101,6 +106,11 @@ def open_engine(url: str, *, pool_size: int = 20, settings: DatabaseSettings = P
 def reader_of(engine: Engine) -> Engine:
     """Return the engine that `reading` uses; SQLite needs no other, as each transaction there sees one snapshot."""
     return _READERS.get(engine, engine)
+
+
+def engines_of(engine: Engine) -> frozenset[Engine]:
+    """Return all engines that work for this one: what listens to its statements listens to each."""
+    return frozenset({engine, reader_of(engine), _ALONE.get(engine, engine)})
 
 
 def open_aside(url: URL) -> Engine:
@@ -235,6 +245,23 @@ def reading(engine: Engine) -> Iterator[Connection]:
     with reader_of(engine).connect() as connection:
         with connection.begin():
             yield connection
+        connection.info[COMMITTED] = True
+
+
+@contextmanager
+def alone(engine: Engine, *, writes: bool = False) -> Iterator[Connection]:
+    """Yield a connection for one statement, which is a transaction of its own; one that `writes` has to say so.
+
+    It takes one message to the server where `reading` and `writing` take two or three. SQLite has no other
+    connection for it, and locks only who writes.
+    """
+    single = _ALONE.get(engine)
+    if single is None:
+        with (writing if writes else reading)(engine) as connection:
+            yield connection
+        return
+    with single.connect() as connection:
+        yield connection
         connection.info[COMMITTED] = True
 
 

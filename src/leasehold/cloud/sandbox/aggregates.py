@@ -16,7 +16,7 @@ from leasehold.cloud.ports import Aggregate, CloudPermanentError, CloudTransient
 from leasehold.cloud.sandbox.faults import verb
 from leasehold.cloud.sandbox.port import HOST_NOW, STILL_THERE, Port, is_on
 from leasehold.cloud.sandbox.tables import aggregate_hosts, aggregates, hypervisors, servers
-from leasehold.db.engine import reading, writing
+from leasehold.db.engine import alone, writing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -89,7 +89,7 @@ class SandboxAggregates(Port):
     @verb
     def list(self) -> Sequence[Aggregate]:
         """Return all aggregates, by id."""
-        with reading(self.engine) as connection:
+        with alone(self.engine) as connection:
             return _to_aggregates(connection.execute(_ALL).mappings().all())
 
     @verb
@@ -137,9 +137,10 @@ class SandboxAggregates(Port):
     @verb
     def remove_host(self, name: str, service_host: str) -> None:
         """Remove the host from the aggregate; raises CloudTransientError when its servers would change zone."""
-        with writing(self.engine) as connection:
+        with alone(self.engine, writes=True) as connection:
             if connection.execute(_REMOVE_WITHOUT_ZONE, {"aggregate_name": name, "host": service_host}).rowcount:
                 return
+        with writing(self.engine) as connection:
             row = connection.execute(_ROW, {"aggregate_name": name}).mappings().first()
             if row is None or row["zone"] is None:
                 return
@@ -158,7 +159,7 @@ class SandboxAggregates(Port):
             connection.execute(_DELETE, {"aggregate_id": row["id"]})
 
     def _find(self, name: str) -> Aggregate | None:
-        with reading(self.engine) as connection:
+        with alone(self.engine) as connection:
             found = _to_aggregates(connection.execute(_ONE, {"aggregate_name": name}).mappings().all())
         return found[0] if found else None
 

@@ -15,7 +15,7 @@ from leasehold.cloud.sandbox.claims import claim_rest, claimed, release_claims
 from leasehold.cloud.sandbox.faults import verb
 from leasehold.cloud.sandbox.port import CONSUMED, SCHEDULER, Port, locked
 from leasehold.cloud.sandbox.tables import claims, inventories, moves, providers, resource_classes, traits, usages
-from leasehold.db.engine import reading, writing
+from leasehold.db.engine import alone, reading, writing
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -204,7 +204,7 @@ class SandboxProviders(Port):
     @verb
     def release_claims(self, provider: str) -> None:
         """Remove our claims from the provider."""
-        with writing(self.engine) as connection:
+        with alone(self.engine, writes=True) as connection:
             release_claims(connection, provider)
 
     @verb

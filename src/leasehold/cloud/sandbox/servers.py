@@ -26,7 +26,7 @@ from leasehold.cloud.sandbox.port import (
 from leasehold.cloud.sandbox.shelving import OFFLOADED, SHELVED, offload, shelve, unshelve
 from leasehold.cloud.sandbox.suspending import SUSPENDED, resume, suspend
 from leasehold.cloud.sandbox.tables import servers, shelved, suspended
-from leasehold.db.engine import reading, writing
+from leasehold.db.engine import alone, reading, writing
 from leasehold_nova.decision import FilterOptions
 
 if TYPE_CHECKING:
@@ -233,6 +233,6 @@ class SandboxServers(Port):
         change_setting(self.engine, SUSPEND_SECONDS, seconds)
 
     def _read(self, statement: Select[Any], values: Mapping[str, Any]) -> Sequence[Server]:
-        with reading(self.engine) as connection:
+        with alone(self.engine) as connection:
             rows = connection.execute(statement, {**values, "now": self.clock()}).all()
         return [Server(*row) for row in rows]

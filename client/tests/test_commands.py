@@ -100,6 +100,9 @@ def test_lease_sublease(shell: Shell, client: Client) -> None:
     (found,) = client.leases.sub_leases(client.leases.find("lender").id)
     assert (found.id, found.end < client.leases.find("lender").end) == (lent["id"], True)
     assert "--project" in shell("lease", "sublease", "create", "lender", "lab", "--hosts", "1").err
+    by_name = shell("lease", "sublease", "delete", "lender", "lab")
+    assert by_name.status
+    assert lent["id"] in by_name.err
     shell.ok("lease", "sublease", "delete", "lender", lent["id"])
     wait_for(lambda: not client.leases.sub_leases(client.leases.find("lender").id))
 

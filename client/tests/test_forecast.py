@@ -32,7 +32,7 @@ def test_what_is_promised_as_a_table_and_as_a_drawing(shell: Shell, client: Clie
     assert {row["capacity"] for row in said.json} == {12}
     assert {(row["expected"], row["missing"], row["expected (high)"]) for row in said.json} == {(None, 0, None)}
     assert said.err == (
-        "What is promised and waits exceeds the capacity by at most 0 hosts. "
+        "There are always enough hosts for what is promised and waits. "
         "Nothing more is expected: of 4 weeks of history there are 0.\n"
     )
     drawn = shell.ok("forecast", "plot", "--for", "3d", "--ascii").out.splitlines()
@@ -75,6 +75,8 @@ def test_each_height_has_all_that_is_more_certain() -> None:
 def test_it_is_said_what_a_forecast_rests_on() -> None:
     found = Forecast("hosts", 6, 4, 0.9, waiting_uncounted=True, steps=(STEP, STEP))
     assert summary(found) == (
-        "What is promised and waits exceeds the capacity by at most 0 hosts. By 6 past weeks at most 0 are expected to "
-        "be missing, and 3 by the 90% quantile. More leases wait than are counted."
+        "There are always enough hosts for what is promised and waits. By 6 past weeks at most 0 are expected to be "
+        "missing, and 3 by the 90% quantile. More leases wait than are counted."
     )
+    crowded = replace(found, steps=(STEP, replace(STEP, shortfall=2)))
+    assert summary(crowded).startswith("What is promised and waits exceeds the capacity by at most 2 hosts. ")

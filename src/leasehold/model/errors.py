@@ -582,9 +582,8 @@ class LendingError(ConflictError):
         """List the sub-leases, and say what to do."""
         found = sorted(ids)
         super().__init__(
-            f"The lease has lent hosts to {len(found)} sub-leases, so its dates and its reservations stay as they are. "
-            "End these first (DELETE /v1/leases/{lease_id}/sub-leases/{sub_lease_id}), or delete the lease, which ends "
-            "them.",
+            f"The lease has lent hosts, so its dates and its reservations stay as they are. End {some_of(found)} first "
+            "(DELETE /v1/leases/{lease_id}/sub-leases/{sub_lease_id}), or delete the lease, which ends what it lent.",
             details={"sub_leases": found},
         )
 

@@ -92,7 +92,10 @@ def heights(step: ForecastStep) -> tuple[int, ...]:
 def summary(found: Forecast) -> str:
     """Return what the forecast rests on, and how much is missing at most, in a few sentences."""
     missing = max(step.shortfall for step in found.steps)
-    said = [f"What is promised and waits exceeds the capacity by at most {missing} {found.unit}."]
+    if missing:
+        said = [f"What is promised and waits exceeds the capacity by at most {missing} {found.unit}."]
+    else:
+        said = [f"There are always enough {found.unit} for what is promised and waits."]
     if found.weeks < found.least_weeks:
         said.append(f"Nothing more is expected: of {found.least_weeks} weeks of history there are {found.weeks}.")
     else:

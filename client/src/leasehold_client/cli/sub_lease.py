@@ -8,6 +8,7 @@ from leasehold_client.cli import typed
 from leasehold_client.cli.base import Talking, TalkingLister, TalkingShow, add_sorting, fields, sorted_rows
 from leasehold_client.cli.lease_list import add_lease
 from leasehold_client.cli.times import MOMENTS
+from leasehold_client.errors import NotFoundError
 
 if TYPE_CHECKING:
     import argparse
@@ -86,5 +87,10 @@ class DeleteSubLease(Talking):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         lease = self.client.leases.find(parsed_args.lease)
+        known = sorted(each.id for each in self.client.leases.sub_leases(lease.id))
+        if parsed_args.sub_lease not in known:
+            # The name is the other project's, so the lender does not know it.
+            has = f"what it has lent has these IDs: {', '.join(known)}" if known else "it has lent nothing"
+            raise NotFoundError(f"The lease {lease.name} has no sub-lease with the ID {parsed_args.sub_lease}; {has}.")
         self.client.leases.take_back(lease.id, parsed_args.sub_lease)
         self.app.stdout.write(f"Deleted sub-lease: {parsed_args.sub_lease}\n")

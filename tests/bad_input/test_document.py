@@ -12,7 +12,7 @@ from schemathesis import GenerationMode, checks
 if TYPE_CHECKING:
     from tests.bad_input.conftest import Target
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 EXAMPLES = 40
 checks.load_all_checks()

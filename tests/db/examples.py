@@ -18,6 +18,7 @@ from leasehold.db.resource import insert_resource
 from leasehold.db.store import Database
 from leasehold.db.tables import allocations
 from leasehold.model.allocation import Pick
+from leasehold.model.errors import LeaseholdError
 from leasehold.model.lease import Event, Lease
 from leasehold.model.reservation import Reservation
 from leasehold.model.resource import HOST, HOST_POOL
@@ -79,6 +80,20 @@ def at_once(engine: Engine, number: int, work: Callable[[Database, int], T]) -> 
 
     with ThreadPoolExecutor(number) as threads:
         return list(threads.map(run, range(number)))
+
+
+def outcomes_at_once(*works: Callable[[], object]) -> list[str]:
+    """Do each work in a thread of its own; returns the code of the error that it raised, or "done"."""
+
+    def outcome(work: Callable[[], object]) -> str:
+        try:
+            work()
+        except LeaseholdError as error:
+            return error.code
+        return "done"
+
+    with ThreadPoolExecutor(len(works)) as threads:
+        return list(threads.map(outcome, works))
 
 
 def count(engine: Engine, table: Table) -> int:

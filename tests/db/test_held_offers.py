@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -13,12 +12,13 @@ from leasehold.db.held_offer import count_open_offers, lapsed_offers
 from leasehold.leasing.held_offer import accept_offer, get_offer, give_up_offer, make_offer
 from leasehold.leasing.lapse import release_late
 from leasehold.model.draft import LeaseDraft
-from leasehold.model.errors import LeaseholdError
+from leasehold.model.errors import OfferOverError
+from tests.db.examples import outcomes_at_once
 from tests.factory import ALT, DEMO, Clock, hosts, make_service, open_service
 from tests.stateful.audit import audit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from leasehold.model.lease import Lease
     from tests.factory import World
@@ -47,32 +47,20 @@ def offer(world: World, hour: int) -> Lease:
     return make_offer(world.service, DEMO, draft)
 
 
-def outcome(work: Callable[[], object]) -> str:
-    try:
-        work()
-    except LeaseholdError as error:
-        return error.code
-    return "done"
-
-
-def at_once(*works: Callable[[], object]) -> list[str]:
-    with ThreadPoolExecutor(len(works)) as pool:
-        return list(pool.map(outcome, works))
-
-
 def test_one_process_accepts_what_has_lapsed_for_the_other(worlds: list[World]) -> None:
     """Who comes first decides for both, so the host is never promised twice."""
     early, late = worlds
     for hour in range(1, ROUNDS + 1):
         made = offer(early, hour)
-        found = at_once(
+        found = outcomes_at_once(
             lambda ident=made.id: accept_offer(early.service, ident),  # type: ignore[misc]
             lambda hour=hour: late.lease(hosts(), start=hour, end=hour + 1, caller=ALT),  # type: ignore[misc]
         )
         assert found in (["done", "leasehold.resources.not_enough"], ["leasehold.offer.over", "done"])
         audit(late)
         if found[0] != "done":
-            assert outcome(lambda ident=made.id: accept_offer(early.service, ident)) == "leasehold.offer.over"  # type: ignore[misc]
+            with pytest.raises(OfferOverError):
+                accept_offer(early.service, made.id)
 
 
 def test_two_accept_the_same_offer_and_get_one_lease(worlds: list[World]) -> None:
@@ -81,7 +69,7 @@ def test_two_accept_the_same_offer_and_get_one_lease(worlds: list[World]) -> Non
     beside = open_service(url, clock=early.clock)
     made = offer(early, 1)
     works = [lambda each=each: accept_offer(each.service, made.id) for each in (early, beside)]
-    assert at_once(*works) == ["done", "done"]
+    assert outcomes_at_once(*works) == ["done", "done"]
     assert (early.status(made), early.told(made)) == ("PENDING", [("lease.create", "PENDING")])
     beside.engine.dispose()
 
@@ -89,7 +77,9 @@ def test_two_accept_the_same_offer_and_get_one_lease(worlds: list[World]) -> Non
 def test_accept_and_give_up_at_once(worlds: list[World]) -> None:
     early, _ = worlds
     made = offer(early, 1)
-    found = at_once(lambda: accept_offer(early.service, made.id), lambda: give_up_offer(early.service, made.id))
+    found = outcomes_at_once(
+        lambda: accept_offer(early.service, made.id), lambda: give_up_offer(early.service, made.id)
+    )
     assert found in (["done", "leasehold.offer.accepted"], ["leasehold.offer.over", "done"])
     audit(early)
 
@@ -97,7 +87,7 @@ def test_accept_and_give_up_at_once(worlds: list[World]) -> None:
 def test_two_offers_at_once_do_not_exceed_the_limit(worlds: list[World]) -> None:
     early, _ = worlds
     nothing = LeaseDraft("offered", early.hour(1), early.hour(2), hold=HOLD)
-    found = at_once(*[lambda: make_offer(early.service, DEMO, nothing)] * 2)
+    found = outcomes_at_once(*[lambda: make_offer(early.service, DEMO, nothing)] * 2)
     assert sorted(found) == ["done", "leasehold.offers.too_many"]
 
 

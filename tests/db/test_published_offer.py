@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -10,12 +9,12 @@ import pytest
 
 from leasehold.db.history import purge
 from leasehold.leasing.published_offer import list_published, withdraw
-from leasehold.model.errors import LeaseholdError
+from tests.db.examples import outcomes_at_once
 from tests.factory import ALT, DEMO, hosts, make_service, open_service
 from tests.stateful.audit import audit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from tests.factory import World
 
@@ -36,26 +35,13 @@ def worlds(database_url: str) -> Iterator[list[World]]:
             each.engine.dispose()
 
 
-def outcome(work: Callable[[], object]) -> str:
-    try:
-        work()
-    except LeaseholdError as error:
-        return error.code
-    return "done"
-
-
-def at_once(*works: Callable[[], object]) -> list[str]:
-    with ThreadPoolExecutor(len(works)) as pool:
-        return sorted(pool.map(outcome, works))
-
-
 def test_one_of_several_overlapping_offers_is_published(worlds: list[World]) -> None:
     for day in range(1, ROUNDS + 1):
         works = [
             lambda world=world, first=first: world.publish("cmp-01", first, first + 3)
             for first, world in enumerate(worlds, 24 * day)
         ]
-        assert at_once(*works) == ["done", *["leasehold.published_offer.overlaps"] * 2]
+        assert sorted(outcomes_at_once(*works)) == ["done", *["leasehold.published_offer.overlaps"] * 2]
     assert len(list_published(worlds[0].service, "demo")) == ROUNDS
 
 
@@ -64,7 +50,7 @@ def test_one_of_several_claims_of_the_same_time_is_granted(worlds: list[World]) 
     first, second, third = worlds
     offer = first.publish("cmp-01", 1, 20)
     for hour in range(1, ROUNDS + 1):
-        found = at_once(
+        found = outcomes_at_once(
             lambda hour=hour: first.claim(offer, hour, hour + 1, caller=ALT),  # type: ignore[misc]
             lambda hour=hour: second.claim(offer, hour, hour + 1, caller=DEMO),  # type: ignore[misc]
             lambda hour=hour: third.lease(hosts(), start=hour, end=hour + 1, caller=DEMO),  # type: ignore[misc]
@@ -79,7 +65,7 @@ def test_no_lease_is_made_of_an_offer_that_is_deleted_meanwhile(worlds: list[Wor
     first, second, third = worlds
     for day in range(1, ROUNDS + 1):
         offer = first.publish("cmp-01", 24 * day, 24 * day + 4)
-        at_once(
+        outcomes_at_once(
             lambda offer=offer, day=day: second.claim(offer, 24 * day, 24 * day + 1),  # type: ignore[misc]
             lambda offer=offer: withdraw(first.service, offer.id, "demo"),  # type: ignore[misc]
             lambda offer=offer, day=day: third.claim(offer, 24 * day + 2, 24 * day + 3),  # type: ignore[misc]

@@ -44,6 +44,7 @@ from leasehold.leasing import (
     published_offer,
     queries,
     resource,
+    sub_offer,
     swap,
 )
 from leasehold.leasing.calendars import Calendars
@@ -55,7 +56,7 @@ from leasehold.model.caller import Caller
 from leasehold.model.draft import LeaseChanges, LeaseDraft, LendWish, SwapWish
 from leasehold.model.maintenance import MaintenanceDraft, OnConflict
 from leasehold.model.membership import Membership
-from leasehold.model.published_offer import ClaimDraft, Publication
+from leasehold.model.published_offer import ClaimDraft, PartPublication, Publication
 from leasehold.model.resource import FLOATING_IP, HOST, Disabling, Restriction
 from leasehold.resource_types.registry import load_types
 from leasehold_nova.decision import FilterOptions
@@ -298,6 +299,12 @@ class World:
         wish = Publication("lent", kind, ident, self.hour(start), self.hour(end), **more)
         return published_offer.publish(self.service, caller, wish)
 
+    def offer_part(self, lease: Lease, amount: int = 1, end: float | None = None, **more: Any) -> PublishedOffer:
+        """Publish hosts of a lease; `start` and `end` are hours after `START`, without them now and its end."""
+        start, until = more.pop("start", None), None if end is None else self.hour(end)
+        wish = PartPublication("part", amount, self.now() if start is None else self.hour(start), until, **more)
+        return sub_offer.publish_part(self.service, Caller("alice", lease.project_id), lease.id, wish)
+
     def claim(
         self,
         offer: PublishedOffer,
@@ -309,7 +316,7 @@ class World:
     ) -> Lease:
         """Claim a part of a published offer; `start` and `end` are hours after `START`."""
         first, last = (None if each is None else self.hour(each) for each in (start, end))
-        draft = ClaimDraft("claimed", first, last, fingerprint=f"{offer.id} {start} {end}", **more)
+        draft = ClaimDraft("claimed", first, last, fingerprint=f"{offer.id} {start} {end} {more}", **more)
         return claim_offer.claim_offer(self.service, caller, offer.id, draft, key)
 
     def free(self, offer: PublishedOffer) -> list[tuple[float, float]]:

@@ -107,6 +107,35 @@ def test_lease_sublease(shell: Shell, client: Client) -> None:
     wait_for(lambda: not client.leases.sub_leases(client.leases.find("lender").id))
 
 
+def test_lease_sublease_offer(shell: Shell, client: Client) -> None:
+    booked(client, "lender", timedelta(0), 2)
+    wait_for(lambda: client.leases.find("lender").status == "ACTIVE")
+    offer = ("lease", "sublease", "offer", "lender", "spare", "-f", "json")
+    assert "--hosts" in shell(*offer).err
+    made = shell.ok(*offer, "--hosts", "2", "--for", "30 min").json
+    assert (made["left"], len(made["free"]), made["lease_id"]) == (2, 1, client.leases.find("lender").id)
+    too_many = shell(*offer, "--hosts", "1")
+    assert (too_many.status, "2 are offered at that time already" in too_many.err) == (1, True)
+    (row,) = shell.ok("published", "offer", "list", "-f", "json").json
+    assert (row["name"], row["left"]) == ("spare", 2)
+    own = shell("published", "offer", "claim", "spare")
+    assert (own.status, "The project has the lease already" in own.err) == (1, True)
+    assert shell.ok("published", "offer", "delete", "spare").out == "Deleted published offer: spare\n"
+
+
+def test_hosts_of_a_lease_of_another_project_are_claimed(shell: Shell, client: Client) -> None:
+    theirs = booked(client, "theirs", timedelta(0), 2, project_id="other")
+    wait_for(lambda: client.leases.get(theirs.id).status == "ACTIVE")
+    shell.ok("lease", "sublease", "offer", theirs.id, "spare", "--hosts", "2")
+    claimed = shell.ok("published", "offer", "claim", "spare", "--hosts", "2", "--for", "10 min", "-f", "json").json
+    assert client.leases.get(claimed["id"]).values["parent_id"] == theirs.id
+    refused = shell("published", "offer", "claim", "spare", "--hosts", "2")
+    assert (refused.status, "nothing of it is free now" in refused.err) == (1, True)
+    client.leases.delete(theirs.id)
+    # Its sub-lease goes with it.
+    wait_for(lambda: not client.leases.list())
+
+
 def test_lease_swap(shell: Shell, client: Client) -> None:
     lease = booked(client, "mine", timedelta(0))
     wait_for(lambda: client.leases.get(lease.id).status == "ACTIVE")

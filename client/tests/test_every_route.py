@@ -110,6 +110,8 @@ def leases(run: Run, client: Client) -> None:
     active = booked(client, "active", timedelta(0))
     wait_for(lambda: client.leases.get(active.id).status == "ACTIVE")
     run("lease", "swap", "active", "--host", client.leases.resources(active.id)[0].name or "")
+    run("lease", "sublease", "offer", "active", "spare", "--hosts", "1", "--until", "in 5 min")
+    run("published", "offer", "delete", "spare")
     lent = made(run("lease", "sublease", "create", "active", "lent", "--project", "other", "--hosts", "1", *_JSON))
     run("lease", "sublease", "list", "active")
     run("lease", "sublease", "delete", "active", lent)

@@ -116,6 +116,7 @@ export type ClaimCreation = {
   name: string;
   start_date?: string | null;
   end_date?: string | null;
+  amount?: number | null;
   dry_run?: boolean | null;
 };
 
@@ -732,6 +733,9 @@ export type PublishedOfferAnswer = {
   resource_id: string | null;
   resource_name: string | null;
   capacity: Record<string, number>;
+  lease_id: string | null;
+  amount: number | null;
+  left: number | null;
   project_id: string | null;
   user_id: string | null;
   for_project_id: string | null;
@@ -999,6 +1003,15 @@ export type SubLeaseCreation = {
 
 export type SubLeaseList = {
   sub_leases: Array<SubLeaseAnswer>;
+};
+
+export type SubOfferCreation = {
+  name: string;
+  amount: number;
+  start_date?: string;
+  end_date?: string | null;
+  reservation_id?: string | null;
+  for_project_id?: string | null;
 };
 
 export type SubscriptionAnswer = {
@@ -1477,6 +1490,14 @@ export interface Operations {
     };
     body: undefined;
     answer: LeaseHistoryAnswer;
+  };
+  "POST /v1/leases/{lease_id}/published-offers": {
+    path: {
+      lease_id: string;
+    };
+    query: {};
+    body: SubOfferCreation;
+    answer: OnePublishedOffer;
   };
   "DELETE /v1/leases/{lease_id}/reservations/{reservation_id}": {
     path: {

@@ -20,6 +20,7 @@ from leasehold.leasing.service import Service
 from leasehold.resource_types.registry import ResourceTypes, load_types
 from tests.factory import hosts, planted_database
 from tests.statements import share_statements
+from tests.v1.world import MEMBER, World, plant, world
 from tests.web import LocalClient
 
 if TYPE_CHECKING:
@@ -128,3 +129,12 @@ def host(admin: Client) -> str:
     found = admin.ask("POST", "/v1/os-hosts", {"name": "cmp-01", "rack": "a1"})
     assert found.status_code == 201, found.text
     return str(found.json["host"]["id"])
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[World]:
+    """Yield a service with three hosts, whose client is a member by default."""
+    with world(plant(tmp_path)) as made:
+        for name in ("cmp-01", "cmp-02", "cmp-06"):
+            made.enrol(name)
+        yield World(made.inside, made.web, MEMBER)

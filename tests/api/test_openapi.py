@@ -188,7 +188,7 @@ PUBLISHED = {
     **dict.fromkeys(("id", "name", "status", "resource_type", "resource_id", "resource_name"), str),
     **dict.fromkeys(("project_id", "user_id", "start_date", "end_date", "created_at"), str),
     "capacity": dict,
-    "for_project_id": type(None),
+    **dict.fromkeys(("for_project_id", "lease_id", "amount", "left"), type(None)),
 }
 DEFINITION = {**MADE, "resource_type": str, "property_name": str, "private": bool}
 """Of each object every key, with the type of its values."""
@@ -568,7 +568,7 @@ def walk_operators(walk: Walk) -> None:
 
 
 def walk_drop(walk: Walk) -> None:
-    """Drop one resource of a lease, and one reservation, and lend nothing of it."""
+    """Drop one resource of a lease, and one reservation, and neither lend nor offer anything of it."""
     lease = walk.ask("POST", "/v1/leases", {**NEW_LEASE, "reservations": [instances(), instances()]}, status=201)
     made = lease["lease"]
     one, ids = "/v1/leases/{lease_id}/reservations/{reservation_id}", [each["id"] for each in made["reservations"]]
@@ -581,6 +581,9 @@ def walk_drop(walk: Walk) -> None:
     lent = "/v1/leases/{lease_id}/sub-leases"
     assert walk.ask("GET", lent, lease_id=made["id"]) == {"sub_leases": []}
     refused = walk.ask("POST", lent, {"name": "n", "project_id": "alt", "amount": 1}, status=409, lease_id=made["id"])
+    assert refused["code"] == "leasehold.sublease.refused"
+    offers = "/v1/leases/{lease_id}/published-offers"
+    refused = walk.ask("POST", offers, {"name": "n", "amount": 1}, status=409, lease_id=made["id"])
     assert refused["code"] == "leasehold.sublease.refused"
     walk.ask("DELETE", f"{lent}/{{sub_lease_id}}", status=404, lease_id=made["id"], sub_lease_id="none")
     walk.ask("DELETE", "/v1/leases/{lease_id}", status=204, lease_id=made["id"])

@@ -65,7 +65,8 @@ EXPECTED: Mapping[str, Let] = {
     "leasehold:leases:on_behalf": ADMINS,
     "leasehold:leases:open_ended": ADMINS,
     "leasehold:leases:share": MEMBERS,
-    "leasehold:leases:lend": MEMBERS,
+    "leasehold:leases:lend": ADMINS,
+    "leasehold:leases:offer": MEMBERS,
     "leasehold:leases:get_history": READERS,
     "leasehold:leases:get_deleted": READERS,
     "blazar:oshosts:get": ADMINS,
@@ -239,7 +240,7 @@ class Site:
     def of_lease(self, route: Route) -> dict[str, str]:
         if route.path.endswith("/swap"):
             return {"lease_id": self.active()}
-        if "/sub-leases" in route.path:
+        if "/sub-leases" in route.path or route.path.endswith("/published-offers"):
             return self.of_lender(lent="sub_lease_id" in route.path)
         if route.path.endswith("/heal"):
             return {"lease_id": self.broken()}
@@ -287,7 +288,7 @@ class Site:
         self.service.cloud.servers.delete(self.server)
         if not lent:
             return {"lease_id": lease}
-        made = self.owner.ask("POST", f"/v1/leases/{lease}/sub-leases", LENDING, headers=V1_3)
+        made = self.admin.ask("POST", f"/v1/leases/{lease}/sub-leases", LENDING, headers=V1_3)
         return {"lease_id": lease, "sub_lease_id": made.json["sub_lease"]["id"]}
 
     def broken(self) -> str:
@@ -321,6 +322,7 @@ BODIES: Mapping[tuple[str, str], Callable[[Site], Any]] = {
     ("POST", "/v1/leases"): lambda _: LEASE,
     ("PUT", "/v1/leases/{lease_id}"): lambda _: {"name": "changed"},
     ("POST", "/v1/leases/{lease_id}/sub-leases"): lambda _: LENDING,
+    ("POST", "/v1/leases/{lease_id}/published-offers"): lambda _: {"name": "part", "amount": 1},
     ("POST", "/v1/leases/{lease_id}/swap"): lambda site: {"server": site.server, "servers": [site.server]},
     ("POST", "/v1/os-hosts"): Site.new_host,
     ("PUT", "/v1/os-hosts/{host_id}"): lambda _: {"rack": "b2"},

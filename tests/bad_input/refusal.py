@@ -23,6 +23,7 @@ CANDIDATES = "/v1/resources/{resource_type}/candidates"
 TYPE, RESOURCE = "/v1/resources/{resource_type}", "/v1/resources/{resource_type}/{resource_id}"
 SWAP, HEAL, HELD = f"{LEASE}/swap", f"{LEASE}/heal", f"{LEASE}/resources"
 PAST, SUB_LEASES = f"{LEASE}/history", f"{LEASE}/sub-leases"
+SUB_OFFERS = f"{LEASE}/published-offers"
 PART = f"{LEASE}/reservations/{{reservation_id}}"
 WINDOWS = "/v1/maintenances"
 ALARMS, ALARM = "/v1/alarms", "/v1/alarms/{alarm_id}"
@@ -41,7 +42,7 @@ CLAIMS = f"{ONE_PUBLISHED}/claims"
 _OF_OWNERS = (OWNED, "/v1/owned-leases", PUBLISHED)
 _SEEN = (FREE, REGIONS, TIMELINE, AUDIT, REFUSALS, FORECAST)
 _NEWER = (*_OF_PROJECTS, *_SEEN, CANDIDATES, *_OF_OWNERS)
-NEW = (*_TYPES, SWAP, HEAL, HELD, PAST, SUB_LEASES, PART, *_NEWER)
+NEW = (*_TYPES, SWAP, HEAL, HELD, PAST, SUB_LEASES, SUB_OFFERS, PART, *_NEWER)
 """Paths that are new since 1.1."""
 NEWEST = "1.3"
 SUBSCRIPTIONS, REPLAY = "/v1/subscriptions", "/v1/subscriptions/{subscription_id}/replay"

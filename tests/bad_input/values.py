@@ -28,6 +28,7 @@ from tests.bad_input.refusal import (
     SEARCH,
     SERIES,
     SUB_LEASES,
+    SUB_OFFERS,
     SUBSCRIPTIONS,
     SWAP,
     TEMPLATE,
@@ -278,9 +279,18 @@ IN_PUBLICATION: dict[str, Values] = {
     **dict.fromkeys(("start_date", "end_date"), NO_WINDOW_DATE),
     "for_project_id": ["", "x" * 256, *NO_TEXT],
 }
+PART_OFFERED = {"name": "n", "amount": 1}
+IN_PART_OFFERED: dict[str, Values] = {
+    "name": [None, *NO_NAME],
+    "amount": [1001, *NO_AMOUNT],
+    **dict.fromkeys(("start_date", "end_date"), NO_WINDOW_DATE[2:]),
+    "reservation_id": ["", "none", "x" * 37, *NO_TEXT],
+    "for_project_id": ["", "x" * 256, *NO_TEXT],
+}
 IN_CLAIM: dict[str, Values] = {
     "name": [None, *NO_NAME],
     **dict.fromkeys(("start_date", "end_date"), NO_WINDOW_DATE[2:]),
+    "amount": [0, 1001, -1, "one", 1.5, [], {}, True],
     "dry_run": NO_SWITCH,
 }
 """Without a date, or with an empty one, a claim is for what is free."""
@@ -415,6 +425,7 @@ PLACES: list[Place] = [
     *places("POST", EVERYWHERE, SOUGHT, {**IN_SEARCH, "regions": [[], ["Nowhere"], *NO_LIST]}),
     *places("POST", EVERYWHERE, ONE_OF, {"alternatives": [[], [[1]]]}),
     *places("POST", PUBLISHED, LENT, IN_PUBLICATION),
+    *places("POST", SUB_OFFERS, PART_OFFERED, IN_PART_OFFERED),
     *places("POST", CLAIMS, {"name": "n"}, IN_CLAIM),
     *places("POST", WINDOWS, VALID, {"hosts": NO_HOSTS}),
     *places("POST", WINDOWS, {**VALID, "hosts": ["5"]}, IN_WINDOW),

@@ -57,8 +57,11 @@ def what_the_database_says(connection: Connection) -> dict[str, set[str]]:
         del said["alembic_version"]
     else:
         for name, definition in connection.exec_driver_sql(SQLITE_SAYS):
-            # SQLite puts a column that was added later elsewhere in the definition.
-            said[name] = {" ".join(part.split()).strip(" ()") for part in (definition or "").split(",")}
+            # SQLite puts a column that was added later elsewhere in the definition, and quotes the name of a table that
+            # it has made anew.
+            said[name] = {
+                " ".join(part.split()).strip(" ()") for part in (definition or "").replace('"', "").split(",")
+            }
     return said
 
 

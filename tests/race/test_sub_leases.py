@@ -30,7 +30,7 @@ pytestmark = pytest.mark.slow
 
 SEED, SECONDS, CLIENTS = 20_261_125, 6.0, 12
 AT_MOST = 60.0
-WANTED = (("lend", 201), ("lend", 409), ("take back", 204), ("move the lender", 409))
+WANTED = (("lend", 201), ("lend", 409), ("take back", 204), ("move the lender", 409), ("claim", 201), ("claim", 409))
 OFTEN, LONG = 0.7, 48 * 3600
 HOST = {"resource_type": "physical:host", "min": 1, "max": 1, **mix.ANYTHING}
 
@@ -41,15 +41,15 @@ def dates(seconds: float) -> dict[str, str]:
 
 
 class Lending:
-    """Clients that lend hosts of one lease, take them back, end and move what was lent, and lease hosts beside it."""
+    """Clients that lend and claim hosts of one lease, take them back, end and move these, and lease hosts beside it."""
 
-    def __init__(self, lender: str) -> None:
-        self.lender, self.begun = lender, time.monotonic()
+    def __init__(self, lender: str, offer: str) -> None:
+        self.lender, self.offer, self.begun = lender, offer, time.monotonic()
         self.seen: Counter[tuple[str, int]] = Counter()
 
     def __call__(self, visitor: Visitor) -> list[Asked]:
         rng = random.Random(SEED + visitor.number)  # noqa: S311 - not for cryptography
-        ways = (self._lend, self._lend, self._lend, self._beside, self._move, self._change)
+        ways = (self._lend, self._lend, self._claim, self._claim, self._beside, self._move, self._change)
         made = []
         while self._goes_on():
             answer = rng.choice(ways)(visitor, rng)
@@ -71,6 +71,12 @@ class Lending:
         if rng.random() < OFTEN:
             body["end_date"] = dates(rng.randint(1, 5))["end_date"]
         return visitor.ask("POST", self._path, body, "lend", headers=NEWEST)
+
+    def _claim(self, visitor: Visitor, rng: random.Random) -> Asked:
+        body: dict[str, Any] = {"name": uuid4().hex, "amount": rng.randint(1, 2)}
+        if rng.random() < OFTEN:
+            body["end_date"] = dates(rng.randint(1, 5))["end_date"]
+        return visitor.ask("POST", f"/published-offers/{self.offer}/claims", body, "claim", headers=NEWEST)
 
     def _beside(self, visitor: Visitor, rng: random.Random) -> Asked:
         return visitor.create({"name": uuid4().hex, "reservations": [HOST], **dates(rng.randint(2, 6))})
@@ -106,7 +112,7 @@ def test_hosts_are_lent_and_taken_back_by_many_and_each_has_one_holder(database_
         for name, _properties in seed.SUGGESTED_HOSTS:
             assert requests.post(f"{site.url(0)}/os-hosts", json={"name": name}, timeout=60).status_code == 201
         lender = active(site, database_url)
-        answers = [each for made in all_at_once(site, Lending(lender), CLIENTS) for each in made]
+        answers = [each for made in all_at_once(site, Lending(lender, offered(site, lender)), CLIENTS) for each in made]
         seen = Counter((each.kind, each.status) for each in answers)
         assert not [each for each in answers if each.status >= 500], seen
         assert all(seen[each] for each in WANTED), seen
@@ -127,13 +133,22 @@ def test_hosts_are_lent_and_taken_back_by_many_and_each_has_one_holder(database_
 
 
 def active(site: Fleet, url: str) -> str:
-    """Return an active lease of three hosts that ends, and is warned, long after the test."""
-    body = {"name": "lender", "reservations": [{**HOST, "min": 3, "max": 3}], **dates(LONG)}
+    """Return an active lease of another project, of three hosts, that ends, and is warned, long after the test."""
+    parts = [{**HOST, "min": 3, "max": 3}]
+    body = {"name": "lender", "project_id": "lab", "reservations": parts, **dates(LONG)}
     answer = requests.post(f"{site.url(0)}/leases", json=body, headers=NEWEST, timeout=60)
     assert answer.status_code == 201, answer.text
     lender: str = answer.json()["lease"]["id"]
     wait_for(lambda: status(url, lender) == "ACTIVE", within=60)
     return lender
+
+
+def offered(site: Fleet, lender: str) -> str:
+    """Publish all hosts of the lease, and return the id of the offer."""
+    body, path = {"name": "spare", "amount": 3}, f"{site.url(0)}/leases/{lender}/published-offers"
+    answer = requests.post(path, json=body, headers=NEWEST, timeout=60)
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["published_offer"]["id"])
 
 
 def delete_all_but(site: Fleet, url: str, lender: str) -> None:

@@ -1,4 +1,4 @@
-"""Published offers: resources that their owners lend for a window, and claims of a part of it."""
+"""Published offers: what owners and lessees lend for a window, and claims of a part of it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ if TYPE_CHECKING:
 class PublishedOffer:
     """An offer from `start` to `end`; `free` is what can be claimed of it, where it was asked for by itself.
 
-    All dates are aware and in UTC.
+    `left` is how many hosts of a lease can be claimed if nothing runs on them, None for a resource. All dates are aware
+    and in UTC.
     """
 
     id: str
     name: str
     status: str
     resource_type: str | None
+    left: int | None
     start: datetime
     end: datetime
     free: Sequence[tuple[datetime, datetime]]
@@ -37,7 +39,7 @@ class PublishedOffer:
         """Return the offer of an answer."""
         ranges = [tuple(read_time(each[key]) for key in ("start_date", "end_date")) for each in values.get("free", ())]
         return cls(
-            **{key: values[key] for key in ("id", "name", "status", "resource_type")},
+            **{key: values[key] for key in ("id", "name", "status", "resource_type", "left")},
             start=read_time(values["start_date"]),
             end=read_time(values["end_date"]),
             free=[(start, end) for start, end in ranges],
@@ -72,8 +74,33 @@ class PublishedOffers(OwnCollection[PublishedOffer]):
         body = {"name": name, "resource_type": resource_type, "resource_id": resource_id, "end_date": write_time(end)}
         return self._create(body | said(start_date=begin, for_project_id=for_project))
 
-    def claim(self, ident: str, name: str, start: datetime | None = None, end: datetime | None = None) -> Lease:
-        """Lease a part of an offer; by default what is free of it from now on."""
-        dates = said(**{key: when and write_time(when) for key, when in (("start_date", start), ("end_date", end))})
-        answer = self._transport.post(f"{self.PATH}/{ident}/claims", {"name": name, **dates}, key=str(uuid4()))
+    def create_of_lease(
+        self,
+        lease_id: str,
+        name: str,
+        amount: int,
+        end: datetime | None = None,
+        start: datetime | None = None,
+        *,
+        reservation_id: str | None = None,
+        for_project: str | None = None,
+    ) -> PublishedOffer:
+        """Publish hosts of an active lease until `end`, else all along, from now on or from `start`."""
+        dates = {key: when and write_time(when) for key, when in (("start_date", start), ("end_date", end))}
+        more = said(**dates, reservation_id=reservation_id, for_project_id=for_project)
+        answer = self._transport.post(f"/leases/{lease_id}{self.PATH}", {"name": name, "amount": amount, **more})
+        return PublishedOffer.read(answer[self.ONE])
+
+    def claim(
+        self,
+        ident: str,
+        name: str,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        amount: int | None = None,
+    ) -> Lease:
+        """Lease a part of an offer; by default what is free of it from now on, and of hosts of a lease one."""
+        dates = {key: when and write_time(when) for key, when in (("start_date", start), ("end_date", end))}
+        body = {"name": name, **said(**dates, amount=amount)}
+        answer = self._transport.post(f"{self.PATH}/{ident}/claims", body, key=str(uuid4()))
         return Lease.read(answer["lease"])

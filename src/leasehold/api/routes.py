@@ -61,6 +61,7 @@ from leasehold.api.models.published_offer import (
     OnePublishedOffer,
     PublishedOfferCreation,
     PublishedOfferList,
+    SubOfferCreation,
 )
 from leasehold.api.models.refusal import RefusalList
 from leasehold.api.models.region import RegionAvailabilityList, RegionList, RegionSearch, RegionWindowsList
@@ -195,7 +196,7 @@ _WINDOWS, _WINDOW = "/v1/maintenances", "/v1/maintenances/{maintenance_id}"
 _READING = ("after", "limit", "wait", "lease_id", "all_projects")
 _KEY, _MATCH = ("Idempotency-Key",), ("If-Match",)
 _BOTH, _AMENDS = (*_KEY, *_MATCH), (_L.GET, _L.PUT)
-_LENDS = (*_AMENDS, _L.LEND)
+_LENDS, _OFFERS_OF = (*_AMENDS, _L.LEND), (*_AMENDS, _L.OFFER)
 
 # Columns: method, path, handler, rules, request, answer, success, and what is rare.
 ROUTES: tuple[Route, ...] = (
@@ -255,7 +256,11 @@ ROUTES: tuple[Route, ...] = (
     _V1_3("DELETE", _ONE_OF, lease.vacate, _AMENDS, success=GONE, headers=_MATCH),
     _V1_3("GET", _LENT, sub_lease.list_all, (_L.GET,), None, SubLeaseList),
     _V1_3("POST", _LENT, sub_lease.create, _LENDS, SubLeaseCreation, OneSubLease, CREATED, headers=_BOTH),
-    _V1_3("DELETE", f"{_LENT}/{{sub_lease_id}}", sub_lease.delete, _LENDS, success=GONE),
+    _V1_3("DELETE", f"{_LENT}/{{sub_lease_id}}", sub_lease.delete, _OFFERS_OF, success=GONE),
+    _V1_3(
+        *("POST", f"{_LEASE}/published-offers", published_offer.create_of_lease, _OFFERS_OF),
+        *(SubOfferCreation, OnePublishedOffer, CREATED),
+    ),
     _V1_2(
         *("GET", "/v1/events", event_log.list_events, (event_log_rules.GET,), None, LogEventList),
         query=_READING,

@@ -149,9 +149,10 @@ HISTORY: Mapping[Version, str] = {
 * `GET /v1/resources/{resource_type}/candidates` shows administrators what the cloud has and could be enrolled.
 * `GET /v1/forecast` shows administrators how many resources will be asked for, by what is promised, what waits and what
   past weeks let one expect, and how many will be missing.
-* `POST /v1/leases/{lease_id}/sub-leases` lends hosts of an active lease to another project for a part of its window:
-  they become a lease of that project, with a `parent_id`, and come back when it ends. `GET` lists what is lent, and
-  `DELETE /v1/leases/{lease_id}/sub-leases/{sub_lease_id}` takes it back.
+* `POST /v1/leases/{lease_id}/published-offers` offers hosts of an active lease for a part of its window. A claim makes
+  some of them a lease of the project that claims them, a sub-lease, with a `parent_id`. They come back when it ends.
+* `GET /v1/leases/{lease_id}/sub-leases` lists what is lent, `DELETE /v1/leases/{lease_id}/sub-leases/{sub_lease_id}`
+  takes it back, and by `POST` administrators lend without an offer.
 """,
 }
 """What each microversion brought, as Markdown; the OpenAPI document and docs/reference/api-history.md show it."""

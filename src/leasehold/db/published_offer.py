@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, insert, or_, select, update
 
+from leasehold.db.offered_part import parts_of
 from leasehold.db.resource import resources_by_number
 from leasehold.db.tables import leases, published_offers
 from leasehold.model.published_offer import PublishedOffer
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Select
 
+    from leasehold.model.published_offer import OfferedPart
+
 
 def add_published(connection: Connection, new: PublishedOffer) -> None:
     """Write a new offer."""
@@ -27,6 +30,9 @@ def add_published(connection: Connection, new: PublishedOffer) -> None:
         "project_id": new.project_id,
         "user_id": new.user_id,
         "resource_number": new.resource_number,
+        "lease_id": None if new.part is None else new.part.lease_id,
+        "reservation_id": None if new.part is None else new.part.reservation_id,
+        "amount": None if new.part is None else new.part.amount,
         "start_at": new.window.start,
         "end_at": new.window.end,
         "for_project": new.for_project,
@@ -63,6 +69,18 @@ def overlapping(connection: Connection, new: PublishedOffer) -> str | None:
     return found
 
 
+def offers_of_part(connection: Connection, part: OfferedPart, window: Window) -> Sequence[PublishedOffer]:
+    """Return the offers of hosts of the same reservation that are not deleted and have time of this window."""
+    query = select(published_offers).where(
+        published_offers.c.lease_id == part.lease_id,
+        published_offers.c.reservation_id == part.reservation_id,
+        published_offers.c.deleted_at.is_(None),
+        published_offers.c.start_at < window.end,
+        published_offers.c.end_at > window.start,
+    )
+    return _found(connection, query)
+
+
 def mark_deleted(connection: Connection, ident: str, now: datetime) -> None:
     """Record that an offer was deleted; its row stays for history."""
     mine = published_offers.c.id == ident
@@ -80,7 +98,8 @@ def claims_of(connection: Connection, ident: str) -> Sequence[str]:
 
 def _found(connection: Connection, query: Select[Any]) -> list[PublishedOffer]:
     rows = connection.execute(query).all()
-    resources = resources_by_number(connection, [row.resource_number for row in rows])
+    numbers = [row.resource_number for row in rows if row.resource_number is not None]
+    resources, parts = resources_by_number(connection, numbers), parts_of(connection, rows)
     return [
         PublishedOffer(
             id=row.id,
@@ -93,6 +112,7 @@ def _found(connection: Connection, query: Select[Any]) -> list[PublishedOffer]:
             for_project=row.for_project,
             created_at=row.created_at,
             deleted_at=row.deleted_at,
+            part=parts.get(row.id),
         )
         for row in rows
     ]

@@ -1,4 +1,7 @@
-"""Make a lease of a part of a published offer, by the ordinary way of a new lease (feature I3)."""
+"""Make a lease of a part of a published offer (feature I3).
+
+Of a resource it is made in the ordinary way of a new lease; of hosts of a lease it is a sub-lease (`sub_offer.py`).
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,10 @@ from typing import TYPE_CHECKING
 from leasehold.leasing.create import create_lease, try_creation
 from leasehold.leasing.once import done_before
 from leasehold.leasing.published_offer import free_of_offer, get_published
+from leasehold.leasing.sub_offer import claim_part
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.draft import LeaseDraft, Once
-from leasehold.model.errors import NotFoundError
+from leasehold.model.errors import InvalidInputError, NotFoundError
 from leasehold.model.windows import to_minute
 
 if TYPE_CHECKING:
@@ -33,7 +37,7 @@ def claim_offer(
     """Return the lease that a claim has made; a repeated key returns the same one.
 
     Raises NotFoundError for an offer that is not open to the caller's project, NotFreeInOfferError with what is free,
-    and the errors of `create_lease`.
+    and the errors of `create_lease`, or of `claim_part` for hosts of a lease.
     """
     if key is not None:
         # Also if the offer is not open any more.
@@ -41,8 +45,13 @@ def claim_offer(
             if made := done_before(connection, Once(caller.project_id, key, draft.fingerprint)):
                 return made
     offer = get_published(service, ident, caller.project_id)
+    if offer.part is not None:
+        return claim_part(service, caller, offer, draft, key)
     if offer.resource is None:
         raise NotFoundError("published_offer_id", ident)
+    if draft.amount not in (None, 1):
+        message = "The offer is one resource; claim it without an `amount`."
+        raise InvalidInputError(message, field="amount")
     kind = service.types.get(offer.resource.type).kind
     start, end = _dates(service, offer, draft)
     asked = LeaseDraft(

@@ -24,10 +24,12 @@ from leasehold.enforcement.external import Call
 from leasehold.leasing.allocations import held_by
 from leasehold.leasing.approval import approved
 from leasehold.leasing.decide import Asked
+from leasehold.leasing.dry_run import undo
 from leasehold.leasing.external_view import ExternalView
 from leasehold.leasing.flags import Flags, changed, put_flag_event, with_flags
 from leasehold.leasing.lendable import Lendable, check_lends, lendable
 from leasehold.leasing.new_lease import new_lease
+from leasehold.leasing.offer_claim import check_open
 from leasehold.leasing.once import done_before
 from leasehold.leasing.sub_lease import begins
 from leasehold.metrics.decision import decision
@@ -75,7 +77,8 @@ def lend(
     A request that was carried out `once` returns the sub-lease that it made; with another one ConflictError is raised.
     Raises NotFoundError; StaleError when the lease's generation is not `if_generation`; the errors of `lendable`;
     InvalidDateError for an end that is not within the lease; LimitExceededError for a limit of the project that gets
-    it; BusyError if the lease changed during each of five tries; the errors of `approved`. Nothing is changed then.
+    it; BusyError if the lease changed during each of five tries; the errors of `approved`, and of `check_open` for a
+    claim of a published offer. Nothing is changed then.
     """
     for _attempt in range(TRIES):
         with service.db.reading() as connection:
@@ -151,6 +154,8 @@ class _Work:
         part = next(each for each in lender.reservations if each.id == self.chosen.part.id)
         check_lends(lender, part, now)
         check_end(lease.window.end, lender, now)
+        if self.wish.published_offer is not None:
+            check_open(connection, self.wish, lease.window.end, now)
         self._check_usable(connection)
         picks = [each.pick for each in self.chosen.held]
         self.approval.require(
@@ -158,12 +163,19 @@ class _Work:
             lambda: ExternalView(self.service, connection).creation(draft, lease, [picks]),
         )
         self._write(connection, generations, lender, part, lease, now)
+        if self.wish.dry_run:
+            raise undo(connection, lease)
         return find_lease(connection, lease.id) or lease
 
     def _draft(self) -> LeaseDraft:
         end = self.wish.end or self.seen.window.end
         raw = {**self.chosen.raw, "resource_type": self.chosen.part.resource_type}
-        return LeaseDraft(self.wish.name, end, end, reservations=(raw,), heal_policy=HealPolicy.NEVER)
+        return LeaseDraft(
+            *(self.wish.name, end, end),
+            reservations=(raw,),
+            heal_policy=HealPolicy.NEVER,
+            published_offer=self.wish.published_offer,
+        )
 
     def _lease(self, draft: LeaseDraft, now: datetime) -> Lease:
         """Return the sub-lease; raises InvalidDateError for its end. Its resources are there, so it has no lead."""

@@ -57,7 +57,7 @@ def lendable(service: Service, lease: Lease, wish: LendWish) -> Lendable:
     if wish.project_id == lease.project_id:
         message = "The project has the lease already; name another one."
         raise InvalidInputError(message, field="project_id")
-    part = _part(lease, wish)
+    part = part_to_lend(lease, wish.reservation_id)
     check_lends(lease, part, service.now())
     held = held_by(part, lease)
     with service.db.reading() as connection:
@@ -91,12 +91,12 @@ def _fits(resource: Resource, project_id: str) -> bool:
     return resource.admitted and resource.open_to(project_id)
 
 
-def _part(lease: Lease, wish: LendWish) -> Reservation:
+def part_to_lend(lease: Lease, reservation_id: str | None) -> Reservation:
     """Return the reservation that is meant, the only one of hosts if none is named."""
-    if wish.reservation_id is not None:
-        part = next((each for each in lease.kept if each.id == wish.reservation_id), None)
+    if reservation_id is not None:
+        part = next((each for each in lease.kept if each.id == reservation_id), None)
         if part is None:
-            message = f"The lease has no reservation {wish.reservation_id[:80]!r}."
+            message = f"The lease has no reservation {reservation_id[:80]!r}."
             raise InvalidInputError(message, field="reservation_id")
         return part
     parts = [each for each in lease.kept if each.resource_type == HOST]

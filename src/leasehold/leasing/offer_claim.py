@@ -9,7 +9,13 @@ from leasehold.calendar.profile import Units, free_of
 from leasehold.db.published_offer import find_published
 from leasehold.leasing.decide import seen_by_project
 from leasehold.model.budget import nothing_to_check
-from leasehold.model.errors import ClaimedError, NotFoundError, NotFreeInOfferError, OutsideOfferError
+from leasehold.model.errors import (
+    ClaimedError,
+    FewerOfferedError,
+    NotFoundError,
+    NotFreeInOfferError,
+    OutsideOfferError,
+)
 from leasehold.model.published_offer import PublishedStatus
 from leasehold.model.windows import Window, from_seconds, to_seconds
 
@@ -21,6 +27,7 @@ if TYPE_CHECKING:
 
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.leasing.service import Service
+    from leasehold.model.draft import LendWish
     from leasehold.model.lease import Lease
     from leasehold.model.published_offer import PublishedOffer
     from leasehold.resource_types.kind import Kind
@@ -31,12 +38,12 @@ _SECOND: Final = timedelta(seconds=1)
 def free_ranges(
     service: Service, kind: Kind[Any], pool: Snapshot, offer: PublishedOffer, now: datetime
 ) -> Sequence[Window]:
-    """Return the longest windows within an offer that can be claimed; exact, with cleaning and lead times."""
-    start, end = max(offer.window.start, from_seconds(to_seconds(now))), offer.window.end
-    if start >= end:
+    """Return the longest windows within an offer of a resource that can be claimed, with cleaning and lead times."""
+    start, end, number = max(offer.window.start, from_seconds(to_seconds(now))), offer.window.end, offer.resource_number
+    if number is None or start >= end:
         return ()
-    view, margin, lead = pool.of_one(offer.resource_number), service.margins.of(kind.pool), service.lead_of([kind])
-    units = Units(view.numbers == offer.resource_number)
+    view, margin, lead = pool.of_one(number), service.margins.of(kind.pool), service.lead_of([kind])
+    units = Units(view.numbers == number)
     times = -(-margin // _SECOND), lead // _SECOND, to_seconds(now)
     moments, free = free_of(view, units, Window(start, end).seconds, *times).steps(nothing_to_check)
     ends = [*moments[1:].tolist(), to_seconds(end)]
@@ -64,7 +71,24 @@ def view_of_claim(
     free = free_ranges(service, kind, pools[kind.pool], offer, now)
     if not offer.window.contains(lease.window) or not any(each.contains(promised) for each in free):
         raise NotFreeInOfferError(free)
-    return {kind.pool: pools[kind.pool].of_one(offer.resource_number)}
+    return {kind.pool: pools[kind.pool].of_one(offer.resource.number)}
+
+
+def check_open(connection: Connection, wish: LendWish, end: datetime, now: datetime) -> None:
+    """Raise the error of a claim of hosts of a lease, which is locked after its pool, up to this end.
+
+    NotFoundError for an offer that is not open to the project, NotFreeInOfferError for an end that is not within it,
+    and FewerOfferedError for too many hosts.
+    """
+    ident = wish.published_offer or ""
+    offer = find_published(connection, ident)
+    if offer is None or offer.part is None or not offer.open_to(wish.project_id, now):
+        raise NotFoundError("published_offer_id", ident)
+    free, left = offer.claimable(now), offer.part.left
+    if free is None or not free.start <= now or end > free.end:
+        raise NotFreeInOfferError(() if free is None else (free,))
+    if (wish.amount or 0) > left:
+        raise FewerOfferedError(left)
 
 
 def seen_by_lease(
@@ -76,7 +100,7 @@ def seen_by_lease(
     if offer is None or offer.resource is None or offer.status(now) is not PublishedStatus.AVAILABLE:
         return views
     pool = offer.resource.pool
-    return {**views, pool: pools[pool].for_project(lease.project_id, open_too=offer.resource_number)}
+    return {**views, pool: pools[pool].for_project(lease.project_id, open_too=offer.resource.number)}
 
 
 def check_claimed_window(connection: Connection, lease: Lease, window: Window, now: datetime) -> None:

@@ -1,6 +1,7 @@
 """Published offers: owners publish and withdraw them, others see what is open to them (feature I2, decision 0108).
 
-Whatever depends on the offers of a resource is decided under the lock of its pool.
+Those of hosts of a lease are published in `sub_offer.py`, and seen and withdrawn here too. Whatever depends on the
+offers of a resource is decided under the lock of its pool.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from leasehold.leasing.delete import delete_locked
 from leasehold.leasing.offer_claim import free_ranges
 from leasehold.model.errors import InvalidDateError, InvalidInputError, NotFoundError, OffersOverlapError
 from leasehold.model.published_offer import PublishedOffer, PublishedStatus
+from leasehold.model.resource import HOST_POOL
 from leasehold.model.states import LeaseStatus
 from leasehold.model.windows import Window
 
@@ -100,6 +102,9 @@ def get_published(service: Service, ident: str, project_id: str | None) -> Publi
 
 def free_of_offer(service: Service, offer: PublishedOffer) -> Sequence[Window]:
     """Return what can be claimed of an offer now."""
+    if offer.part is not None:
+        window = offer.claimable(service.now())
+        return () if window is None else (window,)
     if offer.resource is None or offer.status(service.now()) is not PublishedStatus.AVAILABLE:
         return ()
     kind = service.types.get(offer.resource.type).kind
@@ -116,7 +121,7 @@ def withdraw(service: Service, ident: str, project_id: str | None) -> None:
         raise absent(ident)
 
     def work(connection: Connection) -> None:
-        generations = lock_pools(connection, set() if seen.resource is None else {seen.resource.pool})
+        generations = lock_pools(connection, pools_of_offer(seen))
         offer, now = rows.find_published(connection, ident), service.now()
         if offer is None or offer.deleted_at is not None:
             return
@@ -131,6 +136,13 @@ def withdraw(service: Service, ident: str, project_id: str | None) -> None:
 
     service.db.transact(work)
     service.wake()
+
+
+def pools_of_offer(offer: PublishedOffer) -> set[str]:
+    """Return the pools that are locked while something is decided about an offer."""
+    if offer.part is not None:
+        return {HOST_POOL}
+    return set() if offer.resource is None else {offer.resource.pool}
 
 
 def absent(ident: str) -> NotFoundError:

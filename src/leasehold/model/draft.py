@@ -127,7 +127,7 @@ class LendWish:
     """What of a lease to lend to which project: the `hosts`, by id or reference, or an `amount` of them.
 
     Exactly one of the two is given. `end` None means the end of the lease, and `reservation_id` None its only
-    reservation of hosts.
+    reservation of hosts. A claim says of which `published_offer` it is; `dry_run` is as in a `LeaseDraft`.
     """
 
     name: str
@@ -136,6 +136,8 @@ class LendWish:
     reservation_id: str | None = None
     hosts: tuple[str, ...] = ()
     amount: int | None = None
+    published_offer: str | None = None
+    dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -507,6 +507,18 @@ class NotFreeInOfferError(ConflictError):
         super().__init__(message, field="start_date", details={"free": ranges})
 
 
+class FewerOfferedError(ConflictError):
+    """A claim asks for more hosts of a lease than can be claimed of a published offer now."""
+
+    code = "leasehold.published_offer.fewer"
+
+    def __init__(self, free: int) -> None:
+        """Say how many can be claimed; the claimer learns nothing else of what the lease has."""
+        rest = f"claim {free} or fewer, or try again later" if free else "try again later"
+        message = f"{free} of the offered hosts can be claimed now, as the others are lent or in use: {rest}."
+        super().__init__(message, field="amount", details={"free": free})
+
+
 class OutsideOfferError(ConflictError):
     """A lease that was made of a published offer would have a time in which that is not offered."""
 

@@ -1,19 +1,22 @@
-"""Published offers: what an owner lends for a window, to whoever claims it (features I2 and I3, decision 0108).
+"""Published offers: what an owner or a lessee lends for a window, to whoever claims it (features I2 to I4).
 
-They hold nothing, unlike held offers (`held_offer.py`).
+They hold nothing, unlike held offers (`held_offer.py`). An owner offers a resource (decision 0108), a lessee some hosts
+of its lease (decision 0111).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from leasehold.model.windows import Window, from_seconds, to_seconds
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from leasehold.model.resource import Resource
-    from leasehold.model.windows import Window
 
 
 class PublishedStatus(StrEnum):
@@ -24,12 +27,34 @@ class PublishedStatus(StrEnum):
     """Its window is over."""
     DELETED = "deleted"
     ERROR = "error"
-    """The resource is gone, or belongs to another project now."""
+    """The resource or the lease is gone, or the resource belongs to another project now."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedPart:
+    """How many hosts of a reservation its lease offers, and what is known of them without asking the cloud.
+
+    `until` is the end of the lease, None if that is over or deleted; the reservation `has` so many hosts now, and so
+    many are `lent` by claims of this offer. `capacity` is what each of the hosts has at least.
+    """
+
+    lease_id: str
+    reservation_id: str
+    amount: int
+    until: datetime | None = None
+    has: int = 0
+    lent: int = 0
+    capacity: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def left(self) -> int:
+        """How many can still be claimed, if nothing runs on them."""
+        return max(0, min(self.amount - self.lent, self.has))
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedOffer:
-    """A resource that its owner, `project_id`, lends in a window, to all projects or to `for_project` alone.
+    """A resource or a `part` of a lease that `project_id` lends in a window, to all projects or to `for_project` alone.
 
     `resource` is as it is now, None if it was purged.
     """
@@ -38,12 +63,13 @@ class PublishedOffer:
     name: str
     project_id: str
     user_id: str
-    resource_number: int
+    resource_number: int | None
     resource: Resource | None
     window: Window
     for_project: str | None
     created_at: datetime
     deleted_at: datetime | None = None
+    part: OfferedPart | None = None
 
     def status(self, now: datetime) -> PublishedStatus:
         """Return what has become of it."""
@@ -51,9 +77,14 @@ class PublishedOffer:
             return PublishedStatus.DELETED
         if self.window.end <= now:
             return PublishedStatus.EXPIRED
+        return PublishedStatus.AVAILABLE if self._there(now) else PublishedStatus.ERROR
+
+    def _there(self, now: datetime) -> bool:
+        """Say whether what is offered is still its project's."""
+        if self.part is not None:
+            return self.part.until is not None and self.part.until > now
         held = self.resource
-        owned = held is not None and held.deleted_at is None and held.owner == self.project_id
-        return PublishedStatus.AVAILABLE if owned else PublishedStatus.ERROR
+        return held is not None and held.deleted_at is None and held.owner == self.project_id
 
     def open_to(self, project_id: str, now: datetime) -> bool:
         """Say whether a project may claim it."""
@@ -62,6 +93,15 @@ class PublishedOffer:
     def visible_to(self, project_id: str, now: datetime) -> bool:
         """Say whether members of a project see it."""
         return self.project_id == project_id or self.open_to(project_id, now)
+
+    def claimable(self, now: datetime) -> Window | None:
+        """Return in which window hosts of a lease can be claimed, if any can; a claim of them begins now."""
+        part = self.part
+        if part is None or part.until is None or not part.left or self.status(now) is not PublishedStatus.AVAILABLE:
+            return None
+        start = max(self.window.start, from_seconds(to_seconds(now)))
+        end = min(self.window.end, part.until)
+        return Window(start, end) if start < end else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +117,26 @@ class Publication:
 
 
 @dataclass(frozen=True, slots=True)
+class PartPublication:
+    """An offer of so many hosts of a lease that a client publishes, and `for_project` as in `PublishedOffer`.
+
+    `end` None means the end of the lease, and `reservation_id` None its only reservation of hosts.
+    """
+
+    name: str
+    amount: int
+    start: datetime
+    end: datetime | None = None
+    reservation_id: str | None = None
+    for_project: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ClaimDraft:
     """A part of a published offer that a client asks for; `fingerprint` and `dry_run` are as in a `LeaseDraft`.
 
     `start` None means now, or the start of the offer if that is later; `end` None means the end of what is free then.
+    `amount` is how many hosts of a lease, one without it; an offer of an owner is one resource.
     """
 
     name: str
@@ -88,3 +144,4 @@ class ClaimDraft:
     end: datetime | None = None
     fingerprint: str = ""
     dry_run: bool = False
+    amount: int | None = None

@@ -1,4 +1,4 @@
-"""The law of sub-leases (feature I4) on random histories: one holder for each host, and nothing lost in the end."""
+"""The law of sub-leases and their offers (feature I4) on random histories: one holder for a host, and nothing lost."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from leasehold.leasing.published_offer import get_published, withdraw
 from leasehold.manager.monitor import check_once
 from leasehold.model.caller import Caller
 from leasehold.model.errors import LeaseholdError
@@ -22,6 +23,7 @@ from tests.unit.leasing.looking import findings
 
 if TYPE_CHECKING:
     from leasehold.model.lease import Lease
+    from leasehold.model.published_offer import PublishedOffer
     from tests.factory import World
 
 pytestmark = pytest.mark.slow
@@ -30,6 +32,7 @@ HOSTS = ("cmp-01", "cmp-02", "cmp-06", "cmp-07", "gpu-03")
 PROJECTS = ("alt", "third")
 WHICH = st.integers(0, 7)
 STEPS = st.one_of(
+    st.tuples(st.sampled_from(["offer", "claim", "claim", "withdraw"]), WHICH),
     st.tuples(st.sampled_from(["lend", "lend", "lend", "boot", "boot", "clear", "longer", "delete"]), WHICH),
     st.tuples(st.sampled_from(["fail", "recover", "swap", "take", "strand", "deletes_nothing", "works"]), WHICH),
     st.tuples(st.just("wait"), st.sampled_from([0, 1, 5, 20, 40])),
@@ -46,6 +49,7 @@ class History:
         self.lenders: list[Lease] = []
         self.children: list[Lease] = []
         self.others: list[Lease] = []
+        self.offers: list[PublishedOffer] = []
         for number, size in enumerate(sizes):
             with suppress(LeaseholdError):
                 self.lenders.append(world.lease(hosts(size), end=2 + number))
@@ -66,6 +70,31 @@ class History:
                     self._boot(self.world.get(lease))
             if which % 2:
                 run_manager(self.world)
+
+    def offer(self, which: int) -> None:
+        if self.lenders:
+            lease, end = self.lenders[which % len(self.lenders)], (None, 1, 1.5, 0.75)[which % 4]
+            with suppress(LeaseholdError):
+                self.offers.append(self.world.offer_part(lease, 1 + which // 4, end))
+
+    def claim(self, which: int) -> None:
+        """Claim one or two hosts; more than is left is not granted."""
+        if not self.offers:
+            return
+        offer, wanted = self.offers[which % len(self.offers)], 1 + which // 6
+        part = get_published(self.world.service, offer.id, None).part
+        assert part is not None
+        with suppress(LeaseholdError):
+            caller = Caller("x", PROJECTS[which % 2])
+            self.children.append(self.world.claim(offer, end=(None, 0.5, 1)[which % 3], amount=wanted, caller=caller))
+            assert wanted <= part.left
+
+    def withdraw(self, which: int) -> None:
+        """Delete an offer, with all that was claimed of it."""
+        if self.offers:
+            gone = self.offers.pop(which % len(self.offers))
+            withdraw(self.world.service, gone.id, None)
+            self._drop({each.id for each in self.children if each.published_offer == gone.id})
 
     def boot(self, which: int) -> None:
         if self.every:
@@ -115,6 +144,13 @@ class History:
             leases[:] = [each for each in leases if each.id not in gone]
         self._forget(gone)
 
+    def check_offers(self) -> None:
+        """Of each offer no more is lent than was offered."""
+        for each in self.offers:
+            part = get_published(self.world.service, each.id, None).part
+            assert part is not None
+            assert part.lent <= part.amount
+
     def swap(self, which: int) -> None:
         if self.lenders:
             lease = self.lenders[which % len(self.lenders)]
@@ -158,6 +194,7 @@ class History:
         assert self.servers.keys() <= self.world.servers()
         assert misrecorded(self.world.engine, self.world.now()) == []
         audit(self.world)
+        self.check_offers()
 
 
 @settings(max_examples=60)

@@ -65,6 +65,7 @@ OURS: dict[str, type[Command]] = {
     "lease heal": lease_change.HealLease,
     "lease drop": lease_change.DropReservation,
     "lease sublease list": sub_lease.ListSubLeases,
+    "lease sublease offer": sub_lease.OfferSubLease,
     "lease sublease create": sub_lease.CreateSubLease,
     "lease sublease delete": sub_lease.DeleteSubLease,
     "lease resources": ListHoldings,

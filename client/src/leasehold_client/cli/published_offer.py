@@ -28,6 +28,7 @@ _KIND: Kind[PublishedOffer] = Kind(
         "id": lambda _, offer: offer.id,
         "status": lambda _, offer: offer.status,
         "resource_type": lambda _, offer: offer.resource_type,
+        "left": lambda _, offer: offer.left,
         "start_date": lambda command, offer: command.moment(offer.start),
         "end_date": lambda command, offer: command.moment(offer.end),
     },
@@ -48,7 +49,7 @@ class ShowPublished(ShowThing):
     def shown(self, found: PublishedOffer) -> dict[str, object]:
         """Return what is shown of it."""
         whole = self.client.published_offers.get(found.id)
-        return _fields(self, whole)
+        return offer_fields(self, whole)
 
 
 class DeletePublished(DeleteThing):
@@ -70,35 +71,37 @@ class CreatePublished(TalkingShow):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
-        start, end = _dates(self, parsed_args)
+        start, end = offer_dates(self, parsed_args)
         if end is None:
             raise ClientError("Say until when it is offered: --until or --for.")
         kind, name = parsed_args.resource_type, parsed_args.resource
         owned = [each for each in self.client.owned_resources.list() if each.resource_type == kind]
         ident = next((each.id for each in owned if name in (each.id, each.name)), name)
         made = self.client.published_offers.create(parsed_args.name, kind, ident, end, start, parsed_args.for_project)
-        return fields(_fields(self, made))
+        return fields(offer_fields(self, made))
 
 
 class ClaimPublished(TalkingShow):
-    """Lease a part of a published offer; without dates all that is free of it from now on."""
+    """Lease a part of a published offer; without dates up to the end of what is free of it from now on."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         _KIND.add_one(parser, "the published offer to claim")
         parser.add_argument("--name", metavar="<name>", help="Name for the lease (default: that of the offer)")
+        text = "so many hosts, of an offer of hosts of a lease (default: 1); they are claimed from now on"
+        parser.add_argument("--hosts", type=int, metavar="<n>", help=text)
         add_dates(parser, self.clock)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         calls = self.client.published_offers
         offer = calls.find(parsed_args.thing)
-        start, end = _dates(self, parsed_args, offer.start)
-        lease = calls.claim(offer.id, parsed_args.name or offer.name, start, end)
+        start, end = offer_dates(self, parsed_args, offer.start)
+        lease = calls.claim(offer.id, parsed_args.name or offer.name, start, end, parsed_args.hosts)
         return fields(lease_fields(self, lease))
 
 
-def _dates(
+def offer_dates(
     command: Talking, options: argparse.Namespace, first: datetime | None = None
 ) -> tuple[datetime | None, datetime | None]:
     """Return the start and the end that the options ask for, each if they do; `first` is the earliest start."""
@@ -111,7 +114,8 @@ def _dates(
     return start, window(options, now)[1]
 
 
-def _fields(command: Talking, offer: PublishedOffer) -> dict[str, object]:
+def offer_fields(command: Talking, offer: PublishedOffer) -> dict[str, object]:
+    """Return what is shown of one offer, with what is free of it."""
     said = [
         f"{command.moment(start).human_readable()} to {command.moment(end).human_readable()}"
         for start, end in offer.free

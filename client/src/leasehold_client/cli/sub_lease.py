@@ -1,4 +1,4 @@
-"""`lease sublease list`, `lease sublease create` and `lease sublease delete`."""
+"""`lease sublease list`, `lease sublease offer`, `lease sublease create` and `lease sublease delete`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from leasehold_client.cli import typed
 from leasehold_client.cli.base import Talking, TalkingLister, TalkingShow, add_sorting, fields, sorted_rows
 from leasehold_client.cli.lease_list import add_lease
+from leasehold_client.cli.lease_options import add_dates
+from leasehold_client.cli.published_offer import offer_dates, offer_fields
 from leasehold_client.cli.times import MOMENTS
 from leasehold_client.errors import NotFoundError
 
@@ -17,6 +19,12 @@ if TYPE_CHECKING:
     from leasehold_client.sub_lease import SubLease
 
 COLUMNS = ("id", "project_id", "amount", "status", "start_date", "end_date")
+
+
+def add_reservation(parser: argparse.ArgumentParser, what: str) -> None:
+    """Let the command name a reservation of hosts."""
+    text = f"{what}: its number or ID, as in lease show (if there are several of hosts)"
+    parser.add_argument("--reservation", metavar="<reservation>", help=text)
 
 
 def _cells(command: Talking) -> Mapping[str, Callable[[SubLease], object]]:
@@ -44,8 +52,32 @@ class ListSubLeases(TalkingLister):
         return sorted_rows(found, _cells(self), parsed_args.sort_by)
 
 
+class OfferSubLease(TalkingShow):
+    """Offer hosts of a lease: others claim some, as a lease of their own, and they come back when it ends."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_lease(parser, "ID or name of the lease that lends")
+        parser.add_argument("name", metavar="NAME", help="Name for the published offer")
+        parser.add_argument("--hosts", type=int, required=True, metavar="<n>", help="so many hosts")
+        parser.add_argument("--for-project", metavar="<project>", help="the only project, by ID, that may claim them")
+        add_reservation(parser, "the reservation to offer of")
+        add_dates(parser, self.clock)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
+        lease, wanted = self.client.leases.find(parsed_args.lease), parsed_args.reservation
+        start, end = offer_dates(self, parsed_args)
+        made = self.client.published_offers.create_of_lease(
+            *(lease.id, parsed_args.name, parsed_args.hosts, end, start),
+            reservation_id=None if wanted is None else lease.reservation(wanted).id,
+            for_project=parsed_args.for_project,
+        )
+        return fields(offer_fields(self, made))
+
+
 class CreateSubLease(TalkingShow):
-    """Lend hosts of a lease to another project: they are a lease of that project, and come back when it ends."""
+    """Lend hosts of a lease to another project, which is not asked: for administrators, unless they say otherwise."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -58,8 +90,7 @@ class CreateSubLease(TalkingShow):
         what.add_argument("--host", action="append", metavar="<host>", help=text)
         moment = typed.moment_of(self.clock)
         parser.add_argument("--until", type=moment, metavar="<time>", help=f"the end, in your zone, {MOMENTS}")
-        text = "the reservation to lend of: its number or ID, as in lease show (if there are several of hosts)"
-        parser.add_argument("--reservation", metavar="<reservation>", help=text)
+        add_reservation(parser, "the reservation to lend of")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:

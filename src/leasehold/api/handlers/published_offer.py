@@ -1,4 +1,4 @@
-"""Published offers and claims, from 1.3 on (features I2 and I3, decision 0108)."""
+"""Published offers and claims, from 1.3 on (features I2 to I4, decisions 0108 and 0111)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from leasehold.api.paging import Choice
 from leasehold.api.views.published_offer import show_free, show_published
 from leasehold.leasing import published_offer as offers
 from leasehold.leasing.claim_offer import claim_offer
-from leasehold.model.published_offer import ClaimDraft, Publication
+from leasehold.leasing.sub_offer import publish_part
+from leasehold.model.published_offer import ClaimDraft, PartPublication, Publication
 
 LISTED = Choice(texts=("name", "status"), sorts=("created_at", "start_date", "end_date", "name", "status"))
 
@@ -21,7 +22,13 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from leasehold.api.call import Call
-    from leasehold.api.models.published_offer import ClaimCreation, PublishedOfferAnswer, PublishedOfferCreation
+    from leasehold.api.models.published_offer import (
+        ClaimCreation,
+        PublishedOfferAnswer,
+        PublishedOfferCreation,
+        SubOfferCreation,
+    )
+    from leasehold.model.lease import Lease
     from leasehold.model.published_offer import PublishedOffer
 
 
@@ -50,6 +57,20 @@ def create(call: Call, body: PublishedOfferCreation) -> Reply:
     return _reply(call, offers.publish(call.service, call.caller, wish, is_admin=call.is_admin))
 
 
+def create_of_lease(call: Call, lease: Lease, body: SubOfferCreation) -> Reply:
+    """Publish hosts of an active lease, to all projects or to one: a claim lends some that nothing runs on.
+
+    They become a sub-lease of the project that claims them, and come back when it ends.
+    """
+    start = dates.parse(body.start_date, version=call.version, now=call.service.now(), field="start_date")
+    wish = PartPublication(
+        *(body.name, body.amount, start, _date(call, body.end_date, "end_date")),
+        reservation_id=body.reservation_id,
+        for_project=body.for_project_id,
+    )
+    return _reply(call, publish_part(call.service, call.caller, lease.id, wish))
+
+
 def show(call: Call, published_id: str) -> Reply:
     """Show one published offer, with what can be claimed of it now."""
     return _reply(call, offers.get_published(call.service, published_id, _eyes(call)))
@@ -65,13 +86,15 @@ def claim(call: Call, published_id: str, body: ClaimCreation) -> Reply:
     """Make a lease of a part of a published offer for the caller's project; the same key again gives the same lease.
 
     It begins now, or with the offer, and ends where something else begins, unless the dates say otherwise. What is not
-    free is a 409 with what is. A `dry_run` answers what would happen, and does nothing.
+    free is a 409 with what is. Hosts of a lease, of which it takes an `amount`, become a sub-lease. A `dry_run` answers
+    what would happen, and does nothing.
     """
     draft = ClaimDraft(
         body.name,
         _date(call, body.start_date if body.start_date != dates.NOW else None, "start_date"),
         _date(call, body.end_date, "end_date"),
         fingerprint(body, "CLAIM", published_id),
+        amount=body.amount,
         dry_run=bool(body.dry_run),
     )
     key = idempotency_key(call)

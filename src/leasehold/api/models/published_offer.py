@@ -8,8 +8,9 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from leasehold.api.models.base import RequestModel
-from leasehold.api.models.lease import Date, DryRun, Name
+from leasehold.api.models.lease import Date, DryRun, Ident, Name
 from leasehold.api.models.resource import Owner  # noqa: TC001 - read at run time, for the description
+from leasehold.api.models.sub_lease import MOST_HOSTS
 
 StartDate = Annotated[Date | None, Field(description="A date; null means now, or the start of the offer")]
 EndDate = Annotated[Date | None, Field(description="A date; null means the end of what is free from the start on")]
@@ -29,15 +30,35 @@ class PublishedOfferCreation(RequestModel):
     for_project_id: Owner | None = None
 
 
+class SubOfferCreation(RequestModel):
+    """The body of POST /v1/leases/{lease_id}/published-offers: how many hosts of a lease others may claim, and when.
+
+    `for_project_id` is the only project that may, null means all. Without a start they are claimed from now on.
+    """
+
+    name: Name
+    amount: Annotated[int, Field(ge=1, le=MOST_HOSTS, description="How many hosts of the reservation")]
+    start_date: Date = "now"
+    end_date: Annotated[Date | None, Field(description="The end of the lease, if it is left out")] = None
+    reservation_id: Annotated[
+        Ident | None, Field(description="The reservation to offer of; needed if the lease has several of hosts")
+    ] = None
+    for_project_id: Owner | None = None
+
+
 class ClaimCreation(RequestModel):
     """The body of POST /v1/published-offers/{published_id}/claims: the name of the lease, and which part of the window.
 
-    With `dry_run` the answer says what would happen, and nothing is done.
+    Hosts of a lease are claimed from now on, `amount` of them, or one. With `dry_run` the answer says what would
+    happen, and nothing is done.
     """
 
     name: Name
     start_date: StartDate = None
     end_date: EndDate = None
+    amount: Annotated[
+        int | None, Field(ge=1, le=MOST_HOSTS, description="How many hosts of a lease; null means one")
+    ] = None
     dry_run: DryRun = None
 
 
@@ -51,7 +72,9 @@ class FreeRange(TypedDict):
 class PublishedOfferAnswer(TypedDict):
     """A published offer: `status` is `available`, `expired`, `deleted` or `error`; `free` is in the answer about one.
 
-    Whose it is, for whom, and which resource it is: null for other projects.
+    Whose it is, for whom, and which resource or lease it is of: null for other projects. `amount` and `left` are null
+    for a resource: so many hosts of a lease are offered, and so many can be claimed, if nothing runs on them. Each of
+    them has the `capacity` at least.
     """
 
     id: str
@@ -61,6 +84,9 @@ class PublishedOfferAnswer(TypedDict):
     resource_id: str | None
     resource_name: str | None
     capacity: dict[str, int]
+    lease_id: str | None
+    amount: int | None
+    left: int | None
     project_id: str | None
     user_id: str | None
     for_project_id: str | None

@@ -20,6 +20,7 @@ ON_BEHALF = "leasehold:leases:on_behalf"
 OPEN_ENDED = "leasehold:leases:open_ended"
 SHARE = "leasehold:leases:share"
 LEND = "leasehold:leases:lend"
+OFFER = "leasehold:leases:offer"
 GET_HISTORY = "leasehold:leases:get_history"
 GET_DELETED = "leasehold:leases:get_deleted"
 
@@ -97,11 +98,19 @@ RULES = [
     ),
     policy.DocumentedRuleDefault(
         LEND,
+        ADMIN,
+        "Lend hosts of a lease to another project, which is not asked and whose limits count; blazar:leases:put is "
+        "needed too.",
+        [{"path": "/v1/leases/{lease_id}/sub-leases", "method": "POST"}],
+        scope_types=SCOPE,
+    ),
+    policy.DocumentedRuleDefault(
+        OFFER,
         MEMBER_OR_ADMIN,
-        "Lend hosts of a lease to another project, which has them as a lease whose limits count, and take them back; "
-        "blazar:leases:put is needed too.",
+        "Publish hosts of a lease for other projects to claim, and take back what was lent; blazar:leases:put is "
+        "needed too.",
         [
-            {"path": "/v1/leases/{lease_id}/sub-leases", "method": "POST"},
+            {"path": "/v1/leases/{lease_id}/published-offers", "method": "POST"},
             {"path": "/v1/leases/{lease_id}/sub-leases/{sub_lease_id}", "method": "DELETE"},
         ],
         scope_types=SCOPE,

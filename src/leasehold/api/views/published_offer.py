@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from leasehold.model.resource import HOST
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
@@ -14,16 +16,19 @@ if TYPE_CHECKING:
 
 
 def show_published(offer: PublishedOffer, now: datetime, *, owner: bool) -> PublishedOfferAnswer:
-    """Return an offer; only `owner` says whose it is and which resource. Times are in ISO 8601 with the zone."""
-    resource = offer.resource
+    """Return an offer; only `owner` says whose it is and of what. Times are in ISO 8601 with the zone."""
+    resource, part = offer.resource, offer.part
     return {
         "id": offer.id,
         "name": offer.name,
         "status": offer.status(now).value,
-        "resource_type": None if resource is None else resource.type,
+        "resource_type": HOST if part is not None else None if resource is None else resource.type,
         "resource_id": None if resource is None or not owner else resource.id,
         "resource_name": None if resource is None or not owner else resource.label,
-        "capacity": {} if resource is None else dict(resource.capacity),
+        "capacity": dict(resource.capacity if resource else part.capacity if part else {}),
+        "lease_id": None if part is None or not owner else part.lease_id,
+        "amount": None if part is None else part.amount,
+        "left": None if part is None else part.left,
         "project_id": offer.project_id if owner else None,
         "user_id": offer.user_id if owner else None,
         "for_project_id": offer.for_project if owner else None,

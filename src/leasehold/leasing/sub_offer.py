@@ -1,0 +1,171 @@
+"""Published offers of hosts of a lease, which become sub-leases of those who claim them (feature I4, decision 0111).
+
+An offer holds nothing: the lease keeps its hosts until somebody claims some of them. A claim begins now, because only
+now it is known which of them nothing uses.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from leasehold.db import published_offer as rows
+from leasehold.db.lease import find_lease
+from leasehold.db.pool import bump_pools, lock_pools
+from leasehold.leasing.allocations import held_by
+from leasehold.leasing.dry_run import tried
+from leasehold.leasing.lend import lend
+from leasehold.leasing.lendable import check_lends, part_to_lend
+from leasehold.model.draft import LendWish, Once
+from leasehold.model.errors import (
+    BusyError,
+    FewerOfferedError,
+    InUseError,
+    InvalidDateError,
+    InvalidInputError,
+    NotFoundError,
+    NotFreeInOfferError,
+    NotLendableError,
+    SwapUnfinishedError,
+)
+from leasehold.model.published_offer import OfferedPart, PublishedOffer
+from leasehold.model.resource import HOST_POOL
+from leasehold.model.windows import Window
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from leasehold.leasing.service import Service
+    from leasehold.model.caller import Caller
+    from leasehold.model.lease import Lease
+    from leasehold.model.published_offer import ClaimDraft, PartPublication
+
+OWN = "The project has the lease already; its hosts are offered to others."
+CLAIM_FROM_NOW = "Hosts of a lease are claimed from now on. Leave out the start, or claim them when you need them."
+
+
+def publish_part(service: Service, caller: Caller, lease_id: str, wish: PartPublication) -> PublishedOffer:
+    """Publish so many hosts of an active lease for a part of its window; any of them are lent to those who claim.
+
+    Raises NotFoundError; SubLeaseLevelError for a sub-lease; BusyError and NotLendableError for what is not lent now,
+    or offered already; InvalidInputError for a reservation; InvalidDateError for a window that is not within the lease.
+    """
+
+    def work(connection: Connection) -> PublishedOffer:
+        generations, now = lock_pools(connection, {HOST_POOL}), service.now()
+        lease = find_lease(connection, lease_id, lock=True)
+        if lease is None:
+            raise NotFoundError("lease_id", lease_id)
+        part = part_to_lend(lease, wish.reservation_id)
+        if wish.for_project == lease.project_id:
+            raise InvalidInputError(OWN, field="for_project_id")
+        check_lends(lease, part, now)
+        offered = OfferedPart(lease.id, part.id, wish.amount)
+        new = _new(caller, lease, wish, offered, now)
+        _check_amount(
+            new.window, offered, len(held_by(part, lease)), rows.offers_of_part(connection, offered, new.window)
+        )
+        rows.add_published(connection, new)
+        # On Galera only this conflicts with another offer of the same moment.
+        bump_pools(connection, generations)
+        return rows.find_published(connection, new.id) or new
+
+    return service.db.transact(work)
+
+
+def _new(caller: Caller, lease: Lease, wish: PartPublication, part: OfferedPart, now: datetime) -> PublishedOffer:
+    return PublishedOffer(
+        id=str(uuid4()),
+        name=wish.name,
+        project_id=lease.project_id,
+        user_id=caller.user_id,
+        resource_number=None,
+        resource=None,
+        window=_window(lease, wish, now),
+        for_project=wish.for_project,
+        created_at=now,
+        part=part,
+    )
+
+
+def _window(lease: Lease, wish: PartPublication, now: datetime) -> Window:
+    """Return from when to when it is offered; raises InvalidDateError if that is not within what the lease has left."""
+    if wish.end is None and lease.open_ended:
+        message = "The lease has no end, so an offer of its hosts needs one: send `end_date`."
+        raise InvalidDateError(message, field="end_date")
+    start, end = max(wish.start, lease.window.start), wish.end or lease.window.end
+    if not max(start, now) < end <= lease.window.end:
+        last = (
+            "" if lease.open_ended else f", and with the lease at {lease.window.end:%Y-%m-%d %H:%M} UTC at the latest"
+        )
+        message = f"An offer of hosts of a lease ends after its start, later than now{last}."
+        raise InvalidDateError(message, field="end_date")
+    return Window(start, end)
+
+
+def _check_amount(window: Window, new: OfferedPart, has: int, others: Iterable[PublishedOffer]) -> None:
+    """Raise NotLendableError if at some moment more would be offered than the reservation has and these have lent."""
+    known = [(each.window, each.part) for each in others if each.part is not None]
+    has += sum(part.lent for _, part in known)
+    moments = {window.start, *(each.start for each, _ in known if each.start > window.start)}
+    offered = max(sum(part.amount for each, part in known if each.start <= moment < each.end) for moment in moments)
+    if offered + new.amount > has:
+        message = (
+            f"The reservation has {has} hosts, of which {offered} are offered at that time already, and {new.amount} "
+            "more were to be offered. Offer fewer, or delete another offer."
+        )
+        raise NotLendableError(message, field="amount")
+
+
+def claim_part(
+    service: Service, caller: Caller, offer: PublishedOffer, draft: ClaimDraft, key: str | None = None
+) -> Lease:
+    """Return the sub-lease, of the caller's project, that a claim of hosts of a lease has made.
+
+    Raises NotFoundError for an offer that is not open to the project; NotFreeInOfferError; FewerOfferedError;
+    InvalidDateError; BusyError; and, as for any lease, LimitExceededError and the errors of `approved`. What they say
+    about the lease that lends is no more than what the offer says.
+    """
+    part, now = offer.part, service.now()
+    if caller.project_id == offer.project_id:
+        raise InvalidInputError(OWN)
+    if part is None or not offer.open_to(caller.project_id, now):
+        raise NotFoundError("published_offer_id", offer.id)
+    window = offer.claimable(now)
+    if draft.start is not None and draft.start > now:
+        raise InvalidDateError(CLAIM_FROM_NOW, field="start_date")
+    if window is None or window.start > now:
+        raise NotFreeInOfferError(() if window is None else (window,))
+    wish = LendWish(
+        *(draft.name, caller.project_id, draft.end or window.end, part.reservation_id),
+        amount=draft.amount or 1,
+        published_offer=offer.id,
+        dry_run=draft.dry_run,
+    )
+    _check_end(wish.end or window.end, window, now)
+    once = None if key is None or draft.dry_run else Once(caller.project_id, key, draft.fingerprint)
+    make = partial(lend, service, caller, part.lease_id, wish, once=once)
+    try:
+        return tried(make) if draft.dry_run else make()
+    except InUseError as error:
+        # It names servers of the lender.
+        raise FewerOfferedError(error.details["unused"]) from None
+    except (NotLendableError, SwapUnfinishedError):
+        raise FewerOfferedError(0) from None
+    except NotFoundError:
+        raise NotFoundError("published_offer_id", offer.id) from None
+    except BusyError:
+        message = "The lease that lends the hosts is changing just now; send the request again in a moment."
+        raise BusyError(message) from None
+
+
+def _check_end(end: datetime, window: Window, now: datetime) -> None:
+    if end <= now:
+        message = "A claim ends later than now."
+        raise InvalidDateError(message, field="end_date")
+    if end > window.end:
+        raise NotFreeInOfferError((window,))

@@ -77,6 +77,17 @@ def test_lease_extend_and_what_would_work_instead(shell: Shell, client: Client) 
     assert (earlier.status, "no later than the lease ends already" in earlier.err) == (1, True)
 
 
+def test_a_lease_for_another_project(shell: Shell, client: Client) -> None:
+    create = ("lease", "create", "theirs", "--project", "other", "--for", "1h")
+    made = shell.ok(*create, "--hosts", "1", "-f", "json").json
+    assert client.leases.get(made["id"]).project_id == "other"
+    refused = shell(*create, "--hosts", "12")
+    # What would work is for that project as well.
+    assert refused.status
+    assert all("--project other" in line for line in refused.err.splitlines() if "lease create" in line)
+    assert "lease create theirs" in refused.err
+
+
 def test_lease_sublease(shell: Shell, client: Client) -> None:
     booked(client, "lender", timedelta(0), 2)
     wait_for(lambda: client.leases.find("lender").status == "ACTIVE")

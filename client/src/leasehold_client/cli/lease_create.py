@@ -59,6 +59,8 @@ class CreateLease(TalkingShow):
         )
         like = "ID or name of a lease of which the same is asked for, unless the other options say something else"
         parser.add_argument("--like", metavar="<lease>", help=like)
+        behalf = "for this project, by ID, whose members then have it: for administrators"
+        parser.add_argument("--project", dest="project_id", metavar="<project>", help=behalf)
         event = "an event to show with the lease; its date is not used"
         add_repeated(parser, "--event", "events", typed.event, "<event_type=…,event_date=…>", event)
         _add_ways(parser, typed.moment_of(self.clock))
@@ -126,7 +128,7 @@ def lease_request(options: argparse.Namespace, now: datetime, addresses: Floatin
     """Return what the options ask for; without dates from now on for a day, or for as long as the template says."""
     as_kept = options.template is not None and options.end is None and options.lasts is None
     asked = contents if options.template is None else chosen_contents
-    more = {key: getattr(options, key) for key in ("type", "retries", "retry_seconds", "deadline")}
+    more = {key: getattr(options, key) for key in ("type", "retries", "retry_seconds", "deadline", "project_id")}
     if options.open_ended and as_kept:
         # Otherwise it would end when the template says.
         more["open_ended"] = True

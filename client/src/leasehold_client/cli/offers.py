@@ -77,13 +77,18 @@ def _with_amount(part: Mapping[str, Any], amount: int) -> dict[str, Any]:
 def _create_words(request: LeaseRequest, zone: tzinfo) -> tuple[str, ...]:
     start = () if request.start is None else ("--from", moment_word(request.start, zone))
     parts = [word for each in request.reservations for word in _part_words(each, alone=len(request.reservations) == 1)]
-    more = [word for key, value in request.more.items() for word in (f"--{key.replace('_', '-')}", str(value))]
+    more = [word for key, value in request.more.items() for word in _option(key, value)]
     template = () if request.template is None else ("--template", request.template)
     if request.end is not None:
         end: tuple[str, ...] = ("--until", moment_word(request.end, zone))
     else:
         end = () if request.template else ("--open-ended",)
     return ("lease", "create", request.name, *start, *end, *template, *parts, *more)
+
+
+def _option(key: str, value: Any) -> tuple[str, ...]:
+    """Return the option of a further key of the API, with its value."""
+    return f"--{key.removesuffix('_id').replace('_', '-')}", str(value)
 
 
 def _part_words(part: Mapping[str, Any], *, alone: bool) -> Iterator[str]:

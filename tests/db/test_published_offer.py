@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -43,6 +45,14 @@ def test_one_of_several_overlapping_offers_is_published(worlds: list[World]) -> 
         ]
         assert sorted(outcomes_at_once(*works)) == ["done", *["leasehold.published_offer.overlaps"] * 2]
     assert len(list_published(worlds[0].service, "demo")) == ROUNDS
+
+
+def test_no_more_is_published_than_a_project_may_have(worlds: list[World]) -> None:
+    settings = worlds[0].service.settings
+    strict = replace(settings, manager=replace(settings.manager, published_offers=1))
+    few = [replace(each, service=replace(each.service, settings=strict)) for each in worlds]
+    works = [partial(world.publish, "cmp-01", first, first + 1) for first, world in enumerate(few, 2)]
+    assert sorted(outcomes_at_once(*works)) == ["done", *["leasehold.published_offers.too_many"] * 2]
 
 
 def test_one_of_several_claims_of_the_same_time_is_granted(worlds: list[World]) -> None:

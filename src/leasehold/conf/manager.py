@@ -110,6 +110,13 @@ MANAGER_OPTIONS = [
         min=0,
         help="How many lease templates a project may have, and how many public ones there may be.",
     ),
+    cfg.IntOpt(
+        "published_offers",
+        default=DEFAULTS.published_offers,
+        min=0,
+        help="How many published offers a project may have that are neither deleted nor over; 0 means that nobody can "
+        "publish one.",
+    ),
     cfg.FloatOpt(
         "retry_first_seconds",
         default=DEFAULTS.retry_first_seconds,
@@ -277,6 +284,7 @@ def read(conf: cfg.ConfigOpts) -> ManagerSettings:
         alarms=conf.manager.alarms,
         feeds=conf.manager.feeds,
         templates=conf.manager.templates,
+        published_offers=conf.manager.published_offers,
     )
 
 

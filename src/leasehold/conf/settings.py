@@ -150,8 +150,9 @@ class ManagerSettings:
     """How due work is claimed and retried (design §5).
 
     `warn_before_end` are the reminders of a lease's end, in seconds before it (decision 0043). `alarms` is how many
-    capacity alarms, `feeds` how many calendar feeds and `templates` how many lease templates a project may have. A
-    lease is `stuck` that cannot leave its hosts for so long after its end.
+    capacity alarms, `feeds` how many calendar feeds, `templates` how many lease templates and `published_offers` how
+    many open published offers a project may have. A lease is `stuck` that cannot leave its hosts for so long after its
+    end.
     """
 
     workers: int = 8
@@ -176,6 +177,7 @@ class ManagerSettings:
     alarms: int = 20
     feeds: int = 100
     templates: int = 100
+    published_offers: int = 100
     stuck: timedelta = timedelta(minutes=15)
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
     pool_seconds: float = 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, insert, or_, select, update
+from sqlalchemy import and_, func, insert, or_, select, update
 
 from leasehold.db.offered_part import parts_of
 from leasehold.db.resource import resources_by_number
@@ -79,6 +79,20 @@ def offers_of_part(connection: Connection, part: OfferedPart, window: Window) ->
         published_offers.c.end_at > window.start,
     )
     return _found(connection, query)
+
+
+def count_published(connection: Connection, project_id: str, now: datetime) -> int:
+    """Return how many offers of a project are neither deleted nor over."""
+    query = (
+        select(func.count())
+        .select_from(published_offers)
+        .where(
+            published_offers.c.project_id == project_id,
+            published_offers.c.deleted_at.is_(None),
+            published_offers.c.end_at > now,
+        )
+    )
+    return connection.execute(query).scalar_one()
 
 
 def mark_deleted(connection: Connection, ident: str, now: datetime) -> None:

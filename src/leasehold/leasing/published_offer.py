@@ -12,11 +12,18 @@ from uuid import uuid4
 from leasehold.db import published_offer as rows
 from leasehold.db.lease import find_lease
 from leasehold.db.pool import bump_pools, lock_pools
+from leasehold.db.project import enter
 from leasehold.db.resource import find_resource
 from leasehold.db.waiting import hurry_waiting
 from leasehold.leasing.delete import delete_locked
 from leasehold.leasing.offer_claim import free_ranges
-from leasehold.model.errors import InvalidDateError, InvalidInputError, NotFoundError, OffersOverlapError
+from leasehold.model.errors import (
+    InvalidDateError,
+    InvalidInputError,
+    NotFoundError,
+    OffersOverlapError,
+    TooManyPublishedError,
+)
 from leasehold.model.published_offer import PublishedOffer, PublishedStatus
 from leasehold.model.resource import HOST_POOL
 from leasehold.model.states import LeaseStatus
@@ -38,17 +45,22 @@ def publish(service: Service, caller: Caller, wish: Publication, *, is_admin: bo
     """Publish a resource of the caller's project for a window; an administrator does it for any owner.
 
     Raises NotFoundError for a resource that is not theirs, InvalidInputError for one that belongs to nobody,
-    InvalidDateError for the window, and OffersOverlapError.
+    InvalidDateError for the window, OffersOverlapError, and TooManyPublishedError.
     """
     kind = service.types.get(wish.resource_type).kind
     if wish.end <= max(wish.start, service.now()):
         message = "A published offer has to end after its start, and later than now."
         raise InvalidDateError(message, field="end_date")
 
+    with service.db.reading() as connection:
+        seen = find_resource(connection, kind.name, wish.resource_id)
+    owner = _owned(kind, seen, wish, None if is_admin else caller.project_id).owner or ""
+
     def work(connection: Connection) -> PublishedOffer:
+        check_few(service, connection, owner)
         generations = lock_pools(connection, {kind.pool})
         resource = find_resource(connection, kind.name, wish.resource_id)
-        new = _new(service, caller, wish, _owned(kind, resource, wish, None if is_admin else caller.project_id))
+        new = _new(service, caller, wish, _owned(kind, resource, wish, owner))
         if other := rows.overlapping(connection, new):
             raise OffersOverlapError(other)
         rows.add_published(connection, new)
@@ -57,6 +69,14 @@ def publish(service: Service, caller: Caller, wish: Publication, *, is_admin: bo
         return new
 
     return service.db.transact(work)
+
+
+def check_few(service: Service, connection: Connection, project_id: str) -> None:
+    """Raise TooManyPublishedError if a project has as many offers as it may have; no other one is added meanwhile."""
+    enter(connection, project_id)
+    limit = service.settings.manager.published_offers
+    if rows.count_published(connection, project_id, service.now()) >= limit:
+        raise TooManyPublishedError(limit)
 
 
 def _owned(kind: Kind[object], resource: Resource | None, wish: Publication, project_id: str | None) -> Resource:

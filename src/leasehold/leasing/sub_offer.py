@@ -17,6 +17,7 @@ from leasehold.leasing.allocations import held_by
 from leasehold.leasing.dry_run import tried
 from leasehold.leasing.lend import lend
 from leasehold.leasing.lendable import check_lends, part_to_lend
+from leasehold.leasing.published_offer import check_few
 from leasehold.model.draft import LendWish, Once
 from leasehold.model.errors import (
     BusyError,
@@ -52,10 +53,16 @@ def publish_part(service: Service, caller: Caller, lease_id: str, wish: PartPubl
     """Publish so many hosts of an active lease for a part of its window; any of them are lent to those who claim.
 
     Raises NotFoundError; SubLeaseLevelError for a sub-lease; BusyError and NotLendableError for what is not lent now,
-    or offered already; InvalidInputError for a reservation; InvalidDateError for a window that is not within the lease.
+    or offered already; InvalidInputError for a reservation; InvalidDateError for a window that is not within the
+    lease; TooManyPublishedError.
     """
+    with service.db.reading() as connection:
+        seen = find_lease(connection, lease_id)
+    if seen is None:
+        raise NotFoundError("lease_id", lease_id)
 
     def work(connection: Connection) -> PublishedOffer:
+        check_few(service, connection, seen.project_id)
         generations, now = lock_pools(connection, {HOST_POOL}), service.now()
         lease = find_lease(connection, lease_id, lock=True)
         if lease is None:

@@ -290,6 +290,19 @@ class TooManyFeedsError(ForbiddenError):
         super().__init__(message, details={"limit": limit})
 
 
+class TooManyPublishedError(ForbiddenError):
+    """The project has as many open published offers as it may have, or there are none at all."""
+
+    code = "leasehold.published_offers.too_many"
+
+    def __init__(self, limit: int) -> None:
+        """Say how many those are, and what to do."""
+        message = f"A project may have {limit} published offers that are not over. Delete one, or ask an operator."
+        if not limit:
+            message = "Published offers are switched off here. Ask an operator for them."
+        super().__init__(message, details={"limit": limit})
+
+
 class TooManyTemplatesError(ForbiddenError):
     """There are as many lease templates in the project, or public ones, as there may be."""
 

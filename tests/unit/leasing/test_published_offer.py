@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -22,10 +23,11 @@ from leasehold.model.errors import (
     OffersOverlapError,
     OutsideOfferError,
     TooManyLeasesError,
+    TooManyPublishedError,
 )
 from leasehold.model.published_offer import Publication
 from leasehold.model.resource import HOST
-from tests.factory import ALT, DEMO, OPERATOR, floating_ips, hosts, remove_host, run_for, run_manager
+from tests.factory import ALT, DEMO, OPERATOR, floating_ips, hosts, remove_host, run_for, run_manager, run_until
 
 if TYPE_CHECKING:
     from tests.factory import World
@@ -75,6 +77,26 @@ def test_offers_of_one_resource_do_not_overlap(lent: World) -> None:
     lent.publish("cmp-01", 1, 2)
     withdraw(lent.service, first.id, "demo")
     lent.publish("cmp-01", 2, 4)
+
+
+def test_a_project_has_a_limited_number_of_offers(lent: World) -> None:
+    lease = lent.active(hosts(), end=4)
+    few = lent.with_settings(manager=replace(lent.service.settings.manager, published_offers=2))
+    first = few.publish("cmp-01", 5, 6)
+    few.publish("cmp-01", 6, 7)
+    with pytest.raises(TooManyPublishedError, match="2 published offers"):
+        few.publish("cmp-01", 7, 8)
+    with pytest.raises(TooManyPublishedError):
+        few.offer_part(lease)
+    few.give("third", "cmp-07")
+    few.publish("cmp-07", 1, 2, caller=THIRD)
+    withdraw(few.service, first.id, "demo")
+    few.offer_part(lease, end=3)
+    run_until(few, few.hour(3))
+    few.publish("cmp-01", 7, 8)
+    none = lent.with_settings(manager=replace(lent.service.settings.manager, published_offers=0))
+    with pytest.raises(TooManyPublishedError, match="switched off"):
+        none.publish("cmp-01", 8, 9)
 
 
 def test_a_status_follows_the_window_the_owner_and_the_resource(lent: World) -> None:

@@ -122,7 +122,7 @@ class _Making:
         self._check(fates)
         rebinding.write([move for each in moves for move in each.room])
         moved = [self._move(connection, each, generations[HOST_POOL] + 1, now) for each in moves]
-        warned = [each.lease for each in fates if each.fate is Fate.STARTED]
+        warned = _to_warn(connection, [each.lease for each in fates if each.fate is Fate.STARTED], ahead)
         lease = self._lease(window, moved, warned, now)
         insert_lease(connection, lease)
         grants = [Grant(HOST_POOL, generations[HOST_POOL] + 1, lease.reservations[0].id, pick) for pick in self._picks]
@@ -254,6 +254,19 @@ class _Making:
         for each in moved:
             hurry_task(connection, LEASE, each.id, now)
         add_task(connection, LEASE, lease.id, now, lease.project_id)
+
+
+def _to_warn(connection: Connection, started: Sequence[Lease], ahead: Window) -> list[Lease]:
+    """Return which leases miss their hosts in a window: of these, and of those that have lent to one.
+
+    A sub-lease holds its hosts beyond its end, up to that of its lender, which has them again then.
+    """
+    found = {each.id: each for each in started if each.lent is None or each.window.end > ahead.start}
+    for each in started:
+        lender = None if each.lent is None else find_lease(connection, each.lent.lease_id)
+        if lender is not None and each.window.end < ahead.end:
+            found.setdefault(lender.id, lender)
+    return list(found.values())
 
 
 def request_of(lease: Lease) -> MaintenanceRequest:

@@ -549,6 +549,19 @@ def test_a_maintenance_window_does_not_move_a_sub_lease(world: World) -> None:
     audit(world)
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "told"), [(1, 1.5, {"child"}), (1, 3, {"child", "lender"}), (2.5, 3, {"lender"})]
+)
+def test_who_misses_a_host_in_a_maintenance_window_is_told(
+    world: World, start: float, end: float, told: set[str]
+) -> None:
+    lease, child = lent(world)
+    world.maintain("cmp-01", start=start, end=end, on_conflict="warn")
+    names = {"child": child, "lender": lease}
+    kinds = {name: [kind for kind, _ in world.told(each)] for name, each in names.items()}
+    assert {name for name, found in kinds.items() if "lease.maintenance" in found} == told
+
+
 def test_a_request_that_needs_the_host_does_not_move_a_sub_lease(world: World) -> None:
     lease = world.active(hosts(1), end=4)
     child = during_the_lending(world, lambda: world.boot(lease)).lend(lease, "cmp-01", end=2)

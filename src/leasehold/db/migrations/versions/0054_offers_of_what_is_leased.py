@@ -12,7 +12,7 @@ down_revision = "0053"
 
 
 def upgrade() -> None:
-    """Add the columns; older code shows such an offer as one whose resource is gone, and nobody claims it there."""
+    """Add the columns; hosts of a lease are offered when no older code runs, which cannot list such offers."""
     for column in (
         sa.Column("lease_id", sa.String(36)),
         sa.Column("reservation_id", sa.String(36)),

@@ -11,6 +11,7 @@ from leasehold.leasing.allocations import held_by
 from leasehold.leasing.lifecycle import Phase, phase_of
 from leasehold.model.errors import (
     BusyError,
+    ConflictError,
     InUseError,
     InvalidInputError,
     NotLendableError,
@@ -59,13 +60,9 @@ def lendable(service: Service, lease: Lease, wish: LendWish) -> Lendable:
         raise InvalidInputError(message, field="project_id")
     part = part_to_lend(lease, wish.reservation_id)
     check_lends(lease, part, service.now())
-    held = held_by(part, lease)
-    with service.db.reading() as connection:
-        numbers = {each.resource_number for each in held}
-        resources = resources_by_number(connection, numbers) if numbers else {}
-    found = service.types.get(part.resource_type)
+    held, resources = _held(service, lease, part)
     asked = _named(held, resources, wish.hosts) if wish.hosts else held
-    users = vacating.used_by(service, lease, part, found)
+    users = vacating.used_by(service, lease, part, service.types.get(part.resource_type))
     vacating.check_left(lease, part, users)
     fit = [each for each in asked if _fits(resources[each.resource_number], wish.project_id)]
     free = [each for each in fit if not users.get(each.id)]
@@ -81,6 +78,29 @@ def lendable(service: Service, lease: Lease, wish: LendWish) -> Lendable:
     message = f"Nothing runs on {len(free)} of the hosts, and {many} were to be lent. {vacating.in_use(lease, busy)}"
     field = "hosts" if wish.hosts else "amount"
     raise InUseError(message, field=field, details={**vacating.details(lease, busy), "unused": len(free)})
+
+
+def lendable_now(service: Service, lease: Lease, reservation_id: str, project_id: str) -> int:
+    """Return how many hosts of a reservation can be lent to a project now; this calls the cloud.
+
+    Raises CloudUnavailableError.
+    """
+    try:
+        part = part_to_lend(lease, reservation_id)
+        check_lends(lease, part, service.now())
+        held, resources = _held(service, lease, part)
+        users = vacating.used_by(service, lease, part, service.types.get(part.resource_type))
+        vacating.check_left(lease, part, users)
+    except ConflictError:
+        return 0
+    return sum(_fits(resources[each.resource_number], project_id) and not users.get(each.id) for each in held)
+
+
+def _held(service: Service, lease: Lease, part: Reservation) -> tuple[Sequence[Allocation], Mapping[int, Resource]]:
+    """Return what a reservation has, and the hosts of that by their numbers."""
+    held = held_by(part, lease)
+    with service.db.reading() as connection:
+        return held, resources_by_number(connection, {each.resource_number for each in held})
 
 
 def _names(resource: Resource) -> tuple[str, str, str]:

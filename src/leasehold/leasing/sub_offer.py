@@ -16,8 +16,8 @@ from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.leasing.allocations import held_by
 from leasehold.leasing.dry_run import tried
 from leasehold.leasing.lend import lend
-from leasehold.leasing.lendable import check_lends, part_to_lend
-from leasehold.leasing.published_offer import check_few
+from leasehold.leasing.lendable import check_lends, lendable_now, part_to_lend
+from leasehold.leasing.published_offer import absent, check_few, get_published
 from leasehold.model.draft import LendWish, Once
 from leasehold.model.errors import (
     BusyError,
@@ -73,9 +73,8 @@ def publish_part(service: Service, caller: Caller, lease_id: str, wish: PartPubl
         check_lends(lease, part, now)
         offered = OfferedPart(lease.id, part.id, wish.amount)
         new = _new(caller, lease, wish, offered, now)
-        _check_amount(
-            new.window, offered, len(held_by(part, lease)), rows.offers_of_part(connection, offered, new.window)
-        )
+        others = rows.offers_of_part(connection, offered, new.window)
+        _check_amount(new.window, offered, len(held_by(part, lease)), others)
         rows.add_published(connection, new)
         # On Galera only this conflicts with another offer of the same moment.
         bump_pools(connection, generations)
@@ -141,7 +140,7 @@ def claim_part(
     if caller.project_id == offer.project_id:
         raise InvalidInputError(OWN)
     if part is None or not offer.open_to(caller.project_id, now):
-        raise NotFoundError("published_offer_id", offer.id)
+        raise absent(offer.id)
     window = offer.claimable(now)
     if draft.start is not None and draft.start > now:
         raise InvalidDateError(CLAIM_FROM_NOW, field="start_date")
@@ -158,16 +157,22 @@ def claim_part(
     make = partial(lend, service, caller, part.lease_id, wish, once=once)
     try:
         return tried(make) if draft.dry_run else make()
-    except InUseError as error:
-        # It names servers of the lender.
-        raise FewerOfferedError(error.details["unused"]) from None
-    except (NotLendableError, SwapUnfinishedError):
-        raise FewerOfferedError(0) from None
-    except NotFoundError:
-        raise NotFoundError("published_offer_id", offer.id) from None
+    except (FewerOfferedError, InUseError, NotFoundError, NotLendableError, SwapUnfinishedError):
+        # They say more of the lender than the claimer may know.
+        raise FewerOfferedError(_claimable_now(service, caller.project_id, offer.id)) from None
     except BusyError:
         message = "The lease that lends the hosts is changing just now; send the request again in a moment."
         raise BusyError(message) from None
+
+
+def _claimable_now(service: Service, project_id: str, ident: str) -> int:
+    """Return how many hosts a project can claim of an offer, which the cloud is asked; raises NotFoundError."""
+    part = get_published(service, ident, project_id).part
+    with service.db.reading() as connection:
+        lender = None if part is None else find_lease(connection, part.lease_id)
+    if part is None or lender is None:
+        raise absent(ident)
+    return min(part.left, lendable_now(service, lender, part.reservation_id, project_id))
 
 
 def _check_end(end: datetime, window: Window, now: datetime) -> None:

@@ -23,7 +23,6 @@ from leasehold.model.errors import (
     FewerOfferedError,
     InvalidDateError,
     InvalidInputError,
-    LeaseholdError,
     LendingError,
     NotFoundError,
     NotFreeInOfferError,
@@ -212,6 +211,34 @@ def test_a_claimer_learns_nothing_of_the_lender(world: World) -> None:
     assert error.details == {"free": 0}
 
 
+@pytest.mark.parametrize("trouble", ["lent", "in use", "for others", "two"])
+def test_as_many_as_a_refusal_says_can_be_claimed_at_once(world: World, trouble: str) -> None:
+    lease = lender(world, 3)
+    offer = world.offer_part(lease, 2 if trouble == "two" else 3)
+    if trouble == "lent":
+        world.lend(lease, amount=1)
+    elif trouble in ("in use", "two"):
+        on(world, lease, "demo")
+    else:
+        world.restrict({"demo", "third"}, "cmp-02")
+    for amount in (4, 3):
+        error = refused(world, FewerOfferedError, partial(world.claim, offer, amount=amount))
+        assert error.details == {"free": 2}
+    assert len(world.holds(world.claim(offer, amount=2))) == 2
+    if trouble == "for others":
+        assert world.holds(world.claim(offer, caller=THIRD)) == {"cmp-02": 1}
+
+
+def test_nothing_is_claimed_while_the_lender_misses_a_host(world: World) -> None:
+    offer = world.offer_part(lender(world, 5))
+    world.fail("cmp-06")
+    run_for(world, minutes=1)
+    assert refused(world, FewerOfferedError, lambda: world.claim(offer)).details == {"free": 0}
+    world.recover("cmp-06")
+    run_for(world, minutes=1)
+    assert world.claim(offer).project_id == "alt"
+
+
 def test_a_claim_begins_now_and_ends_within_the_offer(world: World) -> None:
     offer = world.offer_part(lender(world), end=3)
     refused(world, InvalidDateError, lambda: world.claim(offer, start=1))
@@ -338,14 +365,12 @@ def test_a_lender_that_keeps_changing_asks_to_come_again(world: World) -> None:
     assert world.holds(lease) == {"cmp-01": 1, "cmp-02": 1}
 
 
-@pytest.mark.parametrize(("what", "error"), [("withdraw", NotFoundError), ("delete", FewerOfferedError)])
-def test_nothing_is_lent_when_the_offer_or_its_lease_goes_meanwhile(
-    world: World, what: str, error: type[LeaseholdError]
-) -> None:
+@pytest.mark.parametrize("what", ["withdraw", "delete"])
+def test_nothing_is_lent_when_the_offer_or_its_lease_goes_meanwhile(world: World, what: str) -> None:
     lease = lender(world)
     offer = world.offer_part(lease)
     gone = (lambda: world.delete(lease)) if what == "delete" else lambda: withdraw(world.service, offer.id, "demo")
-    with pytest.raises(error) as caught:
+    with pytest.raises(NotFoundError) as caught:
         before_commit(world, gone).claim(offer)
     assert lease.id not in caught.value.message
     run_for(world, minutes=5)

@@ -27,6 +27,8 @@ OF_PROJECT = {
     "project_domain_name": "OS_PROJECT_DOMAIN_NAME",
 }
 
+CLAIM = ("published", "offer", "claim", "spare")
+
 
 @dataclass(frozen=True)
 class Shell:
@@ -87,6 +89,10 @@ def in_openstacks(person: Person) -> Shell:
     return Shell(("openstack", "reservation"), {**MACHINE, **person.cloud.variables(person.name)})
 
 
+def aggregate(admin: Person, reservation: str) -> Any:
+    return admin.sdk.compute.find_aggregate(reservation, ignore_missing=False)
+
+
 @pytest.fixture(params=["openrc", "clouds.yaml"])
 def shell(admin: Person, tmp_path: Path, request: pytest.FixtureRequest) -> Shell:
     """Return the program of a member of a project, with one of the logins."""
@@ -100,7 +106,7 @@ def test_a_member_finds_leases_extends_and_deletes(admin: Person, shell: Shell) 
         assert free[0]["free"] == len(admin.cloud.computes)
         made = shell.json("lease", "create", "mine", "--hosts", "1", "--for", "30m", "--wait")
         assert (made["status"], made["what"]) == ("ACTIVE", "1 host")
-        assert admin.sdk.compute.find_aggregate(made["reservations"][0]["id"], ignore_missing=False).hosts
+        assert aggregate(admin, made["reservations"][0]["id"]).hosts
         shown = shell.json("lease", "show", "mine")
         extended = shell.json("lease", "extend", "mine", "--for", "30m")
         assert extended["end_date"] > shown["end_date"]
@@ -142,6 +148,32 @@ def test_an_administrator_sees_hosts_and_the_calendar(admin: Person) -> None:
     assert names == set(admin.cloud.computes)
     drawn = shell.run("calendar", "--for", "6h", "--ascii")
     assert all(name[:10] in drawn for name in names)
+
+
+def test_hosts_of_a_lease_are_offered_claimed_used_and_come_back(admin: Person) -> None:
+    demo, alt = Person(admin.cloud, "demo"), Person(admin.cloud, "alt")
+    lender, claimer = with_password(demo), with_password(alt)
+    nano = str(admin.sdk.compute.find_flavor("m1.nano", ignore_missing=False).id)
+    with nothing_left(admin):
+        lease = lender.json("lease", "create", "term", "--hosts", "2", "--for", "1h", "--wait")
+        pool = lease["reservations"][0]["id"]
+        hosts = set(aggregate(admin, pool).hosts)
+        server = demo.boot(nano, pool)
+        assert demo.outcome(server) == "ACTIVE"
+        to = ("--for-project", alt.sdk.current_project_id)
+        lender.run("lease", "sublease", "offer", "term", "spare", "--hosts", "2", *to)
+        # On the other one the lender's server runs.
+        assert "1 of the offered hosts can be claimed" in claimer.run(*CLAIM, "--hosts", "2", status=1)
+        claimed = claimer.json(*CLAIM)
+        part = alt.lease_with_status(claimed["id"], "ACTIVE")["reservations"][0]["id"]
+        theirs = alt.boot(nano, part)
+        assert alt.outcome(theirs) == "ACTIVE"
+        assert {admin.sdk.compute.get_server(each).compute_host for each in (server, theirs)} == hosts
+        lender.run("published", "offer", "delete", "spare")
+        wait_for(lambda: set(aggregate(admin, pool).hosts) == hosts, within=LEASE_WITHIN)
+        assert (server in demo.servers(), theirs in alt.servers()) == (True, False)
+        lender.run("lease", "delete", "term")
+        wait_for(lambda: lender.json("lease", "list") == [], within=LEASE_WITHIN)
 
 
 def test_in_openstacks_command_line(admin: Person) -> None:

@@ -55,6 +55,10 @@ FRAMEWORK_ERRORS = (
 """Errors found before a handler runs have the contract's shape E2; all others have E1."""
 
 
+WITHOUT_DATABASE = (OperationalError, PoolTimeoutError)
+"""What is raised when the database cannot be used."""
+
+
 @dataclass(frozen=True, slots=True)
 class ErrorAnswer:
     """An error ready to be written: status, JSON body and additional headers.
@@ -83,7 +87,7 @@ def answer_for(error: Exception, *, challenge: str | None = None) -> ErrorAnswer
         return _application(error)
     if isinstance(error, falcon.HTTPError):
         return _of_falcon(error)
-    if isinstance(error, UnknownOutcomeError | OperationalError | PoolTimeoutError):
+    if isinstance(error, (UnknownOutcomeError, *WITHOUT_DATABASE)):
         return _without_database(error)
     return _unexpected(error)
 
@@ -128,7 +132,9 @@ def _without_database(error: Exception) -> ErrorAnswer:
     """Return a 503 for a database that cannot be used. The log has the cause, the answer only the next step."""
     LOG.error("The database could not be used for a request.", exc_info=error)
     if isinstance(error, UnknownOutcomeError):
-        message = "The connection to the database broke during the commit: look whether the change is there."
+        message = (
+            "The connection to the database broke during the commit or after it: look whether the change is there."
+        )
     else:
         message = "The database cannot be used now; nothing was changed. Try again in a moment."
     return _application(DatabaseUnavailableError(message))

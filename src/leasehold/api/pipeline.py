@@ -14,6 +14,8 @@ from leasehold.api.json_bytes import as_json
 from leasehold.api.listing import Listing
 from leasehold.api.models.base import read
 from leasehold.api.parking import parking_of
+from leasehold.db.committed import noting_commits
+from leasehold.db.store import UnknownOutcomeError
 from leasehold.leasing import queries
 from leasehold.leasing.alarm import get_alarm
 from leasehold.leasing.feed import get_feed
@@ -63,7 +65,7 @@ def answer(api: Api, routes: Router, request: falcon.Request, response: falcon.R
             arguments = authorize(call, route, values)
             if call.strict and not route.open_query:
                 strict.check_query(request.params, route.query_at(version))
-            with acting(_actor(caller, arguments)):
+            with acting(_actor(caller, arguments)), _saying_what_was_committed():
                 reply = handle(call, route, arguments)
         if reply.wait is not None:
             reply.wait()
@@ -137,6 +139,22 @@ def handle(call: Call, route: Route, arguments: Mapping[str, Any]) -> Reply:
     with named_in_template(added), _counted(call, route, sent):
         asked = read(route.request, sent, call.version, strict=call.strict, added=added)
         return route.handler(call, **arguments, body=asked)
+
+
+@contextmanager
+def _saying_what_was_committed() -> Iterator[None]:
+    """Raise UnknownOutcomeError for a database that is lost after something was committed.
+
+    An answer is read after the commit, and "nothing was changed" would be wrong then.
+    """
+    with noting_commits() as committed:
+        try:
+            yield
+        except errors.WITHOUT_DATABASE as error:
+            if not committed.anything:
+                raise
+            message = "The database was lost when the change was committed, before the answer was read."
+            raise UnknownOutcomeError(message) from error
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
+from leasehold.db.committed import note_commit
 from leasehold.db.engine import reading, writing
 from leasehold.db.lease_state import keep_states
 from leasehold.db.untold import take, watch
@@ -111,6 +112,7 @@ class Database:
                 raise UnknownOutcomeError(message) from refused
             # The rollback may have failed too; the error of the commit says more.
             raise refused from error.__cause__
+        note_commit()
         return result
 
 

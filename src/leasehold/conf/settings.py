@@ -177,7 +177,7 @@ class ManagerSettings:
     alarms: int = 20
     feeds: int = 100
     templates: int = 100
-    published_offers: int = 100
+    published_offers: int = 1000
     stuck: timedelta = timedelta(minutes=15)
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
     pool_seconds: float = 0.0

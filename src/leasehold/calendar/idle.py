@@ -14,7 +14,7 @@ import numpy as np
 from leasehold.calendar.gaps import idle
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
@@ -34,12 +34,15 @@ class IdlePeriods:
     ends: Seconds
 
     @classmethod
-    def joined(cls, parts: Sequence[IdlePeriods]) -> IdlePeriods:
-        """Return the periods of all these parts."""
-        rows = np.concatenate([part.rows for part in parts])
-        begins = np.concatenate([part.begins for part in parts])
-        ends = np.concatenate([part.ends for part in parts])
-        order = np.argsort(begins, kind="stable")
+    def joined(cls, parts: Iterable[IdlePeriods], most: int) -> IdlePeriods:
+        """Return the periods of all these parts, `most` at most; one part at a time is in memory beside the result."""
+        rows, begins, ends = np.empty(most, np.int32), np.empty(most, np.int64), np.empty(most, np.int64)
+        count = 0
+        for part in parts:
+            place = slice(count, count + part.rows.size)
+            rows[place], begins[place], ends[place] = part.rows, part.begins, part.ends
+            count = place.stop
+        order = np.argsort(begins[:count], kind="stable")
         return cls(rows[order], begins[order], ends[order])
 
     @classmethod

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 MOST: Final = np.iinfo(np.int16).max
 """The largest amount that is stored, after the shift: more than the capacity of any resource."""
-_AT_ONCE: Final = 32_768
+_AT_ONCE: Final = 4_096
+"""How many allocations are drawn at a time, which bounds the memory: they may be of as many rows, each with a cell in
+every stretch."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,8 +122,10 @@ class Outlines:
     def _idle_of(self, rows: Rows) -> IdlePeriods:
         # A margin may begin before now.
         window = -FOR_EVER, FOR_EVER
-        parts = [self._mask(part) for part in np.array_split(rows, rows.size // _ROWS_AT_ONCE + 1)]
-        return IdlePeriods.joined([IdlePeriods.of(part, self._held(part, window), window) for part in parts])
+        parts = (self._mask(part) for part in np.array_split(rows, rows.size // _ROWS_AT_ONCE + 1))
+        # At most one before each allocation, and one after the last of each row.
+        most = self._store.end + rows.size
+        return IdlePeriods.joined((IdlePeriods.of(part, self._held(part, window), window) for part in parts), most)
 
     def _mask(self, rows: Rows) -> Mask:
         chosen = np.zeros(len(self._resources), np.bool_)

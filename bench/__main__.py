@@ -12,7 +12,7 @@ import sys
 import time
 import traceback
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from bench import (
     binding,
@@ -103,6 +103,10 @@ BENCHMARKS = {
 """In the order of the page; each one starts what it needs and leaves nothing behind."""
 
 
+ALL: Final = f"all but {', '.join(name for name in BENCHMARKS if name in ALONE)}"
+"""What runs without a name."""
+
+
 def main() -> int:
     """Measure, print each group's rows as they come, and write the pages with `--write`."""
     args = _arguments()
@@ -113,7 +117,7 @@ def main() -> int:
         write_page(Record.read(KEPT))
         return 0
     load = os.getloadavg()[0]
-    names = [name for name in BENCHMARKS if not args.names or name in args.names]
+    names = [name for name in BENCHMARKS if (name in args.names if args.names else name not in ALONE)]
     groups = [group for name in names if (group := _measure(name, quick=args.quick)) is not None]
     failed = sorted(set(names) - {group.name for group in groups})
     options = [f"--{name}" for name in ("quick", "write") if getattr(args, name)]
@@ -128,7 +132,9 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure the budgets of design §10.")
-    parser.add_argument("names", nargs="*", metavar="name", help=f"which to run: {', '.join(BENCHMARKS)} (default all)")
+    parser.add_argument(
+        "names", nargs="*", metavar="name", help=f"which to run: {', '.join(BENCHMARKS)} (default {ALL})"
+    )
     parser.add_argument("--quick", action="store_true", help="smaller sizes, in a few minutes; figures do not count")
     parser.add_argument("--list", action="store_true", help="list the benchmarks with their durations, and exit")
     parser.add_argument("--redraw", action="store_true", help=f"write {PAGE.name} and its plots from {KEPT.name} again")
@@ -142,7 +148,7 @@ def _arguments() -> argparse.Namespace:
     if unknown:
         parser.error(f"there is no benchmark {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
     if args.write and (args.quick or args.names not in ([], *([name] for name in ALONE))):
-        parser.error(f"--write needs all benchmarks at full size, or the name {' or '.join(ALONE)} alone")
+        parser.error(f"--write needs all benchmarks at full size, so no names, or {' or '.join(ALONE)} alone")
     return args
 
 
@@ -169,18 +175,16 @@ def _leave(run: Record) -> None:
 
 
 def _write_pages(run: Record, *, everything: bool) -> None:
-    """Write the pages of those that have one of their own, and the page of all others after a run of everything."""
+    """Write the page of a benchmark that has one of its own, and that of all others after a run of them all."""
     facts = tuple(fact for fact in run.machine if fact[0] not in DATABASES)
     for group in run.groups:
         if group.name in ALONE and group.rows:
             alone = Record(f"python -m bench {group.name} --write", run.date, facts, (group,))
             write_page_alone(group.name, alone)
     if everything:
-        groups = tuple(each for each in run.groups if each.name not in ALONE)
-        others = Record(run.command, run.date, run.machine, groups)
-        others.write(KEPT)
-        write_page(others)
-        for name in stale(others.rows):
+        run.write(KEPT)
+        write_page(run)
+        for name in stale(run.rows):
             print(f"A reason is kept for {name!r}, but there is no such row: remove it from bench/reasons.py.")
 
 

@@ -28,7 +28,8 @@ ALONE: Final = {
     "timeline": HERE / "TIMELINE.md",
     "console": HERE / "CONSOLE.md",
 }
-"""Benchmarks with pages of their own: they need an OpenStack that runs, or an hour, or go with the console."""
+"""Benchmarks with pages of their own, which run if they are named: they need an OpenStack that runs, or an hour, or go
+with the console."""
 HEAD: Final = """# Results
 
 Written by `{command}` on {date}, on one machine in one run. Budgets are those of the design; a row

@@ -231,87 +231,78 @@ class TooMuchAskedError(LimitExceededError):
     code = "leasehold.enforcement.size"
 
 
-class TooManySubscriptionsError(ForbiddenError):
+class TooManyError(ForbiddenError):
+    """The project has as many `things` as it may have, or there are none at all."""
+
+    things: ClassVar[str]
+    advice: ClassVar[str]
+    """What makes room for another one."""
+    instead: ClassVar[str] = "Ask an operator for them."
+    """What to do where there are none."""
+
+    def __init__(self, limit: int) -> None:
+        """Say how many those are, and what to do."""
+        message = f"A project may have {limit} {self.things}. {self.advice}"
+        if not limit:
+            message = f"{self.things.capitalize()} are switched off here. {self.instead}"
+        super().__init__(message, details={"limit": limit})
+
+
+class TooManySubscriptionsError(TooManyError):
     """The project has as many subscriptions as it may have."""
 
     code = "leasehold.subscriptions.too_many"
-
-    def __init__(self, limit: int) -> None:
-        """Say how many those are, and what to do."""
-        message = f"A project may have {limit} subscriptions. Delete one that is not used, or ask an operator for more."
-        super().__init__(message, details={"limit": limit})
+    things = "subscriptions"
+    advice = "Delete one that is not used, or ask an operator for more."
 
 
-class TooManySeriesError(ForbiddenError):
+class TooManySeriesError(TooManyError):
     """The project has as many series of leases as it may have."""
 
     code = "leasehold.series.too_many"
-
-    def __init__(self, limit: int) -> None:
-        """Say how many those are, and what to do."""
-        message = f"A project may have {limit} series of leases. Delete one that is over."
-        super().__init__(message, details={"limit": limit})
+    things = "series of leases"
+    advice = "Delete one that is over."
 
 
-class TooManyAlarmsError(ForbiddenError):
-    """The project has as many capacity alarms as it may have, or there are none at all."""
+class TooManyAlarmsError(TooManyError):
+    """The project has as many capacity alarms as it may have."""
 
     code = "leasehold.alarms.too_many"
-
-    def __init__(self, limit: int) -> None:
-        """Say how many those are, and what to do."""
-        message = f"A project may have {limit} alarms. Delete one that is not used, or ask an operator for more."
-        if not limit:
-            message = "Capacity alarms are switched off here. Ask an operator for them."
-        super().__init__(message, details={"limit": limit})
+    things = "capacity alarms"
+    advice = "Delete one that is not used, or ask an operator for more."
 
 
-class TooManyOffersError(LimitExceededError):
-    """The project has as many open offers as it may have, or there are none at all."""
+class TooManyOffersError(TooManyError, LimitExceededError):
+    """The project has as many open offers as it may have."""
 
     code = "leasehold.offers.too_many"
-
-    def __init__(self, limit: int) -> None:
-        """Say how many those are, and what to do."""
-        message = f"A project may have {limit} open offers. Accept one or give it up, or wait until one lapses."
-        if not limit:
-            message = "Offers are switched off here. Ask for a lease with POST /v1/leases, or ask an operator for them."
-        super().__init__(message, details={"limit": limit})
+    things = "open offers"
+    advice = "Accept one or give it up, or wait until one lapses."
+    instead = "Ask for a lease with POST /v1/leases, or ask an operator for them."
 
 
-class TooManyFeedsError(ForbiddenError):
+class TooManyFeedsError(TooManyError):
     """The project has as many calendar feeds as it may have."""
 
     code = "leasehold.feeds.too_many"
-
-    def __init__(self, limit: int) -> None:
-        """Say how many those are, and what to do."""
-        message = f"A project may have {limit} calendar feeds. Delete one that is not used, or ask an operator."
-        super().__init__(message, details={"limit": limit})
+    things = "calendar feeds"
+    advice = "Delete one that is not used, or ask an operator for more."
 
 
-class TooManyPublishedError(ForbiddenError):
-    """The project has as many open published offers as it may have, or there are none at all."""
+class TooManyPublishedError(TooManyError):
+    """The project has as many published offers that are not over as it may have."""
 
     code = "leasehold.published_offers.too_many"
-
-    def __init__(self, limit: int) -> None:
-        """Say how many those are, and what to do."""
-        message = f"A project may have {limit} published offers that are not over. Delete one, or ask an operator."
-        if not limit:
-            message = "Published offers are switched off here. Ask an operator for them."
-        super().__init__(message, details={"limit": limit})
+    things = "published offers"
+    advice = "Delete one that is not over, or ask an operator for more."
 
 
-class TooManyTemplatesError(ForbiddenError):
+class TooManyTemplatesError(TooManyError):
     """There are as many lease templates in the project, or public ones, as there may be."""
 
     code = "leasehold.templates.too_many"
-
-    def __init__(self, limit: int) -> None:
-        """Say how many those are, and what to do."""
-        message = f"A project may have {limit} lease templates. Delete one that is not used, or ask an operator."
-        super().__init__(message, details={"limit": limit})
+    things = "lease templates"
+    advice = "Delete one that is not used, or ask an operator for more."
 
 
 class AmendmentDeniedError(InvalidInputError):

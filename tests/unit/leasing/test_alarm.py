@@ -270,7 +270,7 @@ def with_manager(world: World, **changes: Any) -> World:
 def test_a_project_has_a_few(world: World) -> None:
     few = with_manager(world, alarms=2)
     made = [alarm_on(few, hosts()) for _ in range(2)]
-    with pytest.raises(TooManyAlarmsError, match="may have 2 alarms"):
+    with pytest.raises(TooManyAlarmsError, match="may have 2 capacity alarms"):
         alarm_on(few, hosts())
     assert alarm_on(few, hosts(), caller=ALT)
     delete_alarm(few.service, made[0].id)

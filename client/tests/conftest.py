@@ -120,7 +120,7 @@ def client(endpoint: str) -> Iterator[Client]:
     client = Client(Session(auth=login))
     yield client
     own = (client.series, client.alarms, client.subscriptions, client.feeds, client.offers, client.templates)
-    for each in (*own, client.maintenances):
+    for each in (*own, client.published_offers, client.maintenances):
         for thing in each.list():
             each.delete(thing.id)
     for lease in client.leases.list():

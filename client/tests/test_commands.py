@@ -127,7 +127,7 @@ def test_lease_sublease_offer(shell: Shell, client: Client) -> None:
     assert (made["left"], len(made["free"]), made["lease_id"]) == (2, 1, client.leases.find("lender").id)
     too_many = shell(*offer, "--hosts", "1")
     assert (too_many.status, "2 are offered at that time already" in too_many.err) == (1, True)
-    (row,) = shell.ok("published", "offer", "list", "-f", "json").json
+    (row,) = shell.ok("published", "offer", "list", "--status", "available", "-f", "json").json
     assert (row["name"], row["left"]) == ("spare", 2)
     own = shell("published", "offer", "claim", "spare")
     assert (own.status, "The project has the lease already" in own.err) == (1, True)

@@ -63,6 +63,16 @@ def test_a_name_that_is_not_one_lease_is_said_so(shell: Shell, client: Client) -
     assert all(ident in said.err for ident in ids)
 
 
+def test_a_name_does_not_steer_the_terminal(inside: Inside, client: Client) -> None:
+    name = "\x1b[31mred\x9b0m\rgone \u202etxt"
+    booked(client, name, timedelta(days=1))
+    for words in (("lease", "list"), ("lease", "show", name), ("lease", "events", name)):
+        assert r"\x1b[31mred\x9b0m\rgone \u202etxt" in inside.ok(*words).out
+    assert "\x1b" not in inside.ok("lease", "history", name).out
+    # Programs get what it is.
+    assert [row["name"] for row in inside.ok("lease", "list", "-f", "json").json] == [name]
+
+
 def test_every_format_has_the_same_values(inside: Inside, client: Client) -> None:
     lease = booked(client, "mine", timedelta(days=1))
     for words in (("lease", "list"), ("lease", "show", "mine")):

@@ -9,8 +9,9 @@ from cliff.command import Command
 from cliff.lister import Lister
 from cliff.show import ShowOne
 
-from leasehold_client.cli.columns import Shown
+from leasehold_client.cli.columns import Shown, cells
 from leasehold_client.cli.shown import show_both, show_moment
+from leasehold_client.cli.visible import visible
 from leasehold_client.cli.zone import users_clock
 from leasehold_client.errors import ApiError, ClientError
 from leasehold_client.wire import write_time
@@ -52,7 +53,7 @@ class Talking(Command):
 
     def tell(self, sentence: str) -> None:
         """Write a line for people; programs read stdout, so this goes to stderr."""
-        self.app.stderr.write(f"{sentence}\n")
+        self.app.stderr.write(f"{visible(sentence)}\n")
         self.app.stderr.flush()
 
     def moment(self, moment: datetime) -> Shown:
@@ -71,6 +72,12 @@ class TalkingLister(Talking, Lister):
         """Return the options of every table; on a terminal it is no wider than that."""
         return _fitting(self, super().get_parser(prog_name))
 
+    def produce_output(
+        self, parsed_args: argparse.Namespace, column_names: Sequence[str], data: Iterable[Sequence[Any]]
+    ) -> int:
+        """Called by cliff."""
+        return super().produce_output(parsed_args, column_names, map(cells, data))
+
 
 class TalkingShow(Talking, ShowOne):
     """A command that prints one thing."""
@@ -83,6 +90,10 @@ class TalkingShow(Talking, ShowOne):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the options of every table; on a terminal it is no wider than that."""
         return _fitting(self, super().get_parser(prog_name))
+
+    def produce_output(self, parsed_args: argparse.Namespace, column_names: Sequence[str], data: Sequence[Any]) -> int:
+        """Called by cliff."""
+        return super().produce_output(parsed_args, column_names, cells(data))
 
 
 def _fitting(command: Talking, parser: argparse.ArgumentParser) -> argparse.ArgumentParser:

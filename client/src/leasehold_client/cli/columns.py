@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cliff.columns import FormattableColumn
+
+from leasehold_client.cli.visible import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 @dataclass(frozen=True)
@@ -25,9 +30,14 @@ class Shown(FormattableColumn[Any]):
         super().__init__(_Pair(plain, human))
 
     def human_readable(self) -> str:
-        """Return the form for tables."""
-        return str(self._value.human)
+        """Return the form for tables, with which nobody else's text steers the terminal."""
+        return visible(str(self._value.human))
 
     def machine_readable(self) -> Any:
         """Return the form for programs."""
         return self._value.plain
+
+
+def cells(row: Iterable[object]) -> list[object]:
+    """Return a row of which each text has one form for people and one for programs."""
+    return [Shown(each, each) if isinstance(each, str) else each for each in row]

@@ -87,6 +87,16 @@ def test_a_feed_is_made_listed_shown_and_deleted(member: Client, clock: Clock) -
     assert member.ask("GET", f"{PATH}/{feed['id']}").status_code == 404
 
 
+def test_a_name_is_a_text_and_nothing_else(member: Client) -> None:
+    url = made(member, name="lab\x07")["url"]
+    lease(member, "a\x1b[31m\r\nEND:VEVENT\x7f", "2031-05-02 09:00", "2031-05-02 12:00")
+    (event,) = events(member, url).values()
+    assert str(event["summary"]) == "a[31m\nEND:VEVENT"
+    content = read(member, url).content
+    assert b"X-WR-CALNAME:lab\r\n" in content
+    assert not any(sign in content for sign in (b"\x07", b"\x1b", b"\x7f"))
+
+
 def test_leases_are_events_with_uids_that_stay(member: Client, clock: Clock) -> None:
     url = made(member)["url"]
     one = lease(member, "one, with; signs\\", "2031-05-02 09:00", "2031-05-02 12:00")

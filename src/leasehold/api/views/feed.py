@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -25,6 +26,8 @@ _OF_CALENDARS: Final = {
     LeaseStatus.TIMEDOUT: "CANCELLED",
 }
 """The statuses that are not CONFIRMED in a calendar: a lease that waits holds nothing, and a failed one is not had."""
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+"""No text of a calendar may have them (RFC 5545, section 3.1), and one of them would make all of it unreadable."""
 
 
 def show_feed(feed: Feed) -> FeedAnswer:
@@ -50,7 +53,7 @@ def write_calendar(feed: Feed, leases: Iterable[Lease]) -> bytes:
     calendar.add("prodid", "-//Leasehold//Leases//EN")
     calendar.add("version", "2.0")
     calendar.add("method", "PUBLISH")
-    calendar.add("x-wr-calname", feed.name or "Leases")
+    calendar.add("x-wr-calname", _text(feed.name or "Leases"))
     calendar.add("refresh-interval", _REFRESH, parameters={"VALUE": "DURATION"})
     calendar.add("x-published-ttl", "PT15M")
     for lease in leases:
@@ -67,11 +70,15 @@ def _event(feed: Feed, lease: Lease) -> Event:
     event.add("sequence", lease.generation)
     event.add("dtstart", lease.window.start)
     event.add("dtend", lease.window.end)
-    event.add("summary", lease.name)
+    event.add("summary", _text(lease.name))
     event.add("status", _OF_CALENDARS.get(lease.status, "CONFIRMED"))
     event.add("transp", "TRANSPARENT")
-    event.add("description", "\n".join(_lines(lease)))
+    event.add("description", _text("\n".join(_lines(lease))))
     return event
+
+
+def _text(text: str) -> str:
+    return _CONTROLS.sub("", text)
 
 
 def _lines(lease: Lease) -> Iterable[str]:

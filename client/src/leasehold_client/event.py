@@ -61,11 +61,13 @@ class Events:
         """Return what happened after a cursor, `latest` for the end of the log; None is the beginning.
 
         Where nothing did, the service answers only when something does, or after `wait` seconds, at most LONGEST_WAIT.
+        Who waits goes on waiting while the service is away, for two minutes.
         `types` are those of the events, and none means all; `since` leaves out what happened before.
         """
         query = {"after": after, "lease_id": lease_id, "wait": wait or None, "type": ",".join(types) or None}
         query["from"] = None if since is None else write_time(since)
-        answer = self._transport.get("/events", {key: value for key, value in query.items() if value is not None})
+        asked = {key: value for key, value in query.items() if value is not None}
+        answer = self._transport.get("/events", asked, patient=wait > 0)
         return EventPage(tuple(Event.read(each) for each in answer["events"]), answer["next"])
 
     def follow(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from keystoneauth1.adapter import Adapter
 from keystoneauth1.exceptions import ClientException, ConnectFailure, HttpError
@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 SERVICE_TYPE = "reservation"
 VERSION = "1.3"
 """The microversion that every request asks for."""
+_PATIENT: Final[Mapping[str, Any]] = {
+    "connect_retries": 8,
+    "status_code_retries": 8,
+    "retriable_status_codes": [HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT],
+}
+"""For two minutes, in which a service is restarted or gets its database back; a proxy before it says so too."""
 _HEADER = "OpenStack-API-Version"
 _ROOT = "/v1"
 
@@ -37,9 +43,9 @@ class Transport:
         )
         self._endpoint = endpoint
 
-    def get(self, path: str, query: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return what is at this path, which begins after `/v1`."""
-        return self._send("GET", path, params=dict(query or {}))
+    def get(self, path: str, query: Mapping[str, Any] | None = None, *, patient: bool = False) -> dict[str, Any]:
+        """Return what is at this path, which begins after `/v1`; with `patient`, ask again for two minutes."""
+        return self._send("GET", path, params=dict(query or {}), **(_PATIENT if patient else {}))
 
     def post(self, path: str, body: Mapping[str, Any], *, key: str | None = None) -> dict[str, Any]:
         """Return the answer; requests with the same `key` are done once, however often they are sent."""

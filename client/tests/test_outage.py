@@ -30,8 +30,8 @@ def unreliable(endpoint: str, faults: deque[str]) -> Iterator[str]:
             fault = faults.popleft() if faults and "wait=" in self.path else None
             if fault == "cut":
                 self.close_connection = True
-            elif fault == "503":
-                self.send_error(503)
+            elif fault is not None:
+                self.send_error(int(fault))
             else:
                 self.do_POST()
 
@@ -54,6 +54,18 @@ def unreliable(endpoint: str, faults: deque[str]) -> Iterator[str]:
     server.shutdown()
     server.server_close()
     thread.join()
+
+
+def test_a_wait_that_has_to_end_says_how_to_go_on(
+    inside: Inside, endpoint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Not the service: its error page is no JSON.
+    with unreliable(endpoint, deque(["203"])) as url:
+        monkeypatch.setenv("OS_ENDPOINT", url)
+        said = inside("lease", "create", "waits", "--hosts", "1", "--for", "1h", "--wait")
+    assert said.status == 1
+    assert "does not answer in JSON" in said.err
+    assert "The lease waits goes on without this command; see lease show " in said.err
 
 
 def test_a_wait_goes_on_through_a_restart(inside: Inside, endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from leasehold_client.cli.shown import show_both, show_span
-from leasehold_client.errors import ClientError
+from leasehold_client.errors import ClientError, UnreachableError
 from leasehold_client.event import LATEST, LONGEST_WAIT
 from leasehold_client.lease import ENDED
 
@@ -27,7 +27,10 @@ class Wait:
     until: datetime | None
 
     def for_start(self, lease: Lease) -> Lease:
-        """Return the lease when it is active; says each change. Raises ClientError if it ends, or it is too late."""
+        """Return the lease when it is active; says each change.
+
+        Raises ClientError if it ends, if it is too late, or if the service cannot be reached any more.
+        """
         cursor, told = self.cursor, ""
         while True:
             told = self._tell(lease, told)
@@ -35,9 +38,12 @@ class Wait:
                 return lease
             if lease.status in ENDED:
                 raise ClientError(f"The lease {lease.name} did not start: {lease.status_reason or lease.status}")
-            page = self.command.client.events.page(after=cursor, lease_id=lease.id, wait=self._seconds(lease))
-            cursor = page.next
-            lease = self.command.client.leases.get(lease.id)
+            seconds = self._seconds(lease)
+            try:
+                cursor = self.command.client.events.page(after=cursor, lease_id=lease.id, wait=seconds).next
+                lease = self.command.client.leases.get(lease.id)
+            except UnreachableError as error:
+                raise ClientError(f"{error} The lease {lease.name} {_goes_on(lease)}") from None
 
     def _tell(self, lease: Lease, told: str) -> str:
         """Say how the lease is, unless that was said before."""
@@ -54,9 +60,12 @@ class Wait:
             return LONGEST_WAIT
         left = self.until - self.command.clock.now()
         if left <= timedelta(0):
-            goes_on = f"It goes on without this command; see lease show {lease.id}"
-            raise ClientError(f"The lease {lease.name} is {lease.status} still. {goes_on}")
+            raise ClientError(f"The lease {lease.name} is {lease.status} still. It {_goes_on(lease)}")
         return max(1, min(LONGEST_WAIT, int(left.total_seconds())))
+
+
+def _goes_on(lease: Lease) -> str:
+    return f"goes on without this command; see lease show {lease.id}"
 
 
 def begin_wait(command: Talking, limit: timedelta | None) -> Wait:

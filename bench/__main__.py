@@ -103,8 +103,8 @@ BENCHMARKS = {
 """In the order of the page; each one starts what it needs and leaves nothing behind."""
 
 
-ALL: Final = f"all but {', '.join(name for name in BENCHMARKS if name in ALONE)}"
-"""What runs without a name."""
+DEFAULT: Final = tuple(name for name in BENCHMARKS if name not in ALONE)
+"""What runs if nothing is named."""
 
 
 def main() -> int:
@@ -117,7 +117,7 @@ def main() -> int:
         write_page(Record.read(KEPT))
         return 0
     load = os.getloadavg()[0]
-    names = [name for name in BENCHMARKS if (name in args.names if args.names else name not in ALONE)]
+    names = [name for name in BENCHMARKS if name in (args.names or DEFAULT)]
     groups = [group for name in names if (group := _measure(name, quick=args.quick)) is not None]
     failed = sorted(set(names) - {group.name for group in groups})
     options = [f"--{name}" for name in ("quick", "write") if getattr(args, name)]
@@ -132,9 +132,8 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure the budgets of design §10.")
-    parser.add_argument(
-        "names", nargs="*", metavar="name", help=f"which to run: {', '.join(BENCHMARKS)} (default {ALL})"
-    )
+    which = f"which to run: {', '.join(BENCHMARKS)} (default: all but {', '.join(ALONE)})"
+    parser.add_argument("names", nargs="*", metavar="name", help=which)
     parser.add_argument("--quick", action="store_true", help="smaller sizes, in a few minutes; figures do not count")
     parser.add_argument("--list", action="store_true", help="list the benchmarks with their durations, and exit")
     parser.add_argument("--redraw", action="store_true", help=f"write {PAGE.name} and its plots from {KEPT.name} again")

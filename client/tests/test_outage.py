@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 import pytest
-import requests
+
+from tests.relay import CUT, Relay, listening
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,58 +18,39 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-WITHIN = 60.0
+AWAY = HTTPStatus.SERVICE_UNAVAILABLE, b""
+ANOTHER = HTTPStatus.OK, b"<html>This is not the service.</html>"
+BROKEN = HTTPStatus.INTERNAL_SERVER_ERROR, b""
 
 
 @contextmanager
-def unreliable(endpoint: str, faults: deque[str]) -> Iterator[str]:
+def unreliable(endpoint: str, faults: deque[tuple[int, bytes]]) -> Iterator[str]:
     """Yield the URL of a relay to the service: each long poll meets one of the faults, as long as there are any."""
 
-    class Relay(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            fault = faults.popleft() if faults and "wait=" in self.path else None
-            if fault == "cut":
-                self.close_connection = True
-            elif fault is not None:
-                self.send_error(int(fault))
-            else:
-                self.do_POST()
+    class Unreliable(Relay):
+        def target(self) -> str:
+            return f"{endpoint.removesuffix('/v1')}{self.path}"
 
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            url = endpoint.removesuffix("/v1") + self.path
-            answer = requests.request(self.command, url, headers=dict(self.headers), data=body, timeout=WITHIN)
-            self.send_response(answer.status_code)
-            self.send_header("Content-Length", str(len(answer.content)))
-            self.end_headers()
-            self.wfile.write(answer.content)
+        def trouble(self) -> tuple[int, bytes] | None:
+            return faults.popleft() if faults and "wait=" in self.path else None
 
-        def log_message(self, *_: object) -> None:
-            """Nobody reads it."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Relay)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/v1"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with listening(Unreliable) as port:
+        yield f"http://127.0.0.1:{port}/v1"
 
 
+@pytest.mark.parametrize("fault", [ANOTHER, BROKEN])
 def test_a_wait_that_has_to_end_says_how_to_go_on(
-    inside: Inside, endpoint: str, monkeypatch: pytest.MonkeyPatch
+    inside: Inside, endpoint: str, monkeypatch: pytest.MonkeyPatch, fault: tuple[int, bytes]
 ) -> None:
-    # Not the service: its error page is no JSON.
-    with unreliable(endpoint, deque(["203"])) as url:
+    with unreliable(endpoint, deque([fault])) as url:
         monkeypatch.setenv("OS_ENDPOINT", url)
         said = inside("lease", "create", "waits", "--hosts", "1", "--for", "1h", "--wait")
     assert said.status == 1
-    assert "does not answer in JSON" in said.err
     assert "The lease waits goes on without this command; see lease show " in said.err
 
 
 def test_a_wait_goes_on_through_a_restart(inside: Inside, endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    faults = deque(["cut", "503"])
+    faults = deque([CUT, AWAY])
     with unreliable(endpoint, faults) as url:
         monkeypatch.setenv("OS_ENDPOINT", url)
         made = inside.ok("lease", "create", "waits", "--hosts", "1", "--for", "1h", "--wait", "-f", "json")

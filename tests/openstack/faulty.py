@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tests.openstack.relay import Relay, listening
+from tests.relay import Relay, listening
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

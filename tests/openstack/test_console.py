@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
-from tests.openstack.relay import Relay, listening
 from tests.openstack.test_keystone import BODY, options, session, token
 from tests.processes import prepare_database, running
+from tests.relay import Relay, listening
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -19,8 +19,10 @@ SERVICE_TYPE = "reservation"
 VERSION = "1.3"
 """The microversion that every request asks for."""
 _PATIENT: Final[Mapping[str, Any]] = {
-    "connect_retries": 8,
-    "status_code_retries": 8,
+    "connect_retries": 60,
+    "connect_retry_delay": 2.0,
+    "status_code_retries": 60,
+    "status_code_retry_delay": 2.0,
     "retriable_status_codes": [HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT],
 }
 """For two minutes, in which a service is restarted or gets its database back; a proxy before it says so too."""

@@ -6,7 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from tests.openstack.cloud import CloudError
-from tests.openstack.relay import Relay, listening
+from tests.relay import Relay, listening
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

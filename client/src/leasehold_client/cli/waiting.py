@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from leasehold_client.cli.shown import show_both, show_span
-from leasehold_client.errors import ClientError, UnreachableError
+from leasehold_client.errors import ApiError, ClientError, UnreachableError
 from leasehold_client.event import LATEST, LONGEST_WAIT
 from leasehold_client.lease import ENDED
 
@@ -42,7 +43,9 @@ class Wait:
             try:
                 cursor = self.command.client.events.page(after=cursor, lease_id=lease.id, wait=seconds).next
                 lease = self.command.client.leases.get(lease.id)
-            except UnreachableError as error:
+            except (ApiError, UnreachableError) as error:
+                if isinstance(error, ApiError) and error.status < HTTPStatus.INTERNAL_SERVER_ERROR:
+                    raise
                 raise ClientError(f"{error} The lease {lease.name} {_goes_on(lease)}") from None
 
     def _tell(self, lease: Lease, told: str) -> str:

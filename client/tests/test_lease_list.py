@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from client.tests.booking import booked
+from tests.processes import wait_for
 
 if TYPE_CHECKING:
     from client.tests.conftest import Inside, Shell
@@ -64,10 +65,13 @@ def test_a_name_that_is_not_one_lease_is_said_so(shell: Shell, client: Client) -
 
 
 def test_a_name_does_not_steer_the_terminal(inside: Inside, client: Client) -> None:
-    name = "\x1b[31mred\x9b0m\rgone \u202etxt"
+    name = "\x1b[31mred\x9b0m\rgone\nno line \u202etxt"
     booked(client, name, timedelta(days=1))
-    for words in (("lease", "list"), ("lease", "show", name), ("lease", "events", name)):
-        assert r"\x1b[31mred\x9b0m\rgone \u202etxt" in inside.ok(*words).out
+    shown = r"\x1b[31mred\x9b0m\rgone\nno line \u202etxt"
+    for words in (("lease", "list"), ("lease", "show", name)):
+        assert shown in inside.ok(*words).out
+    # What happened is told when it has its place in the order of the log.
+    wait_for(lambda: shown in inside.ok("lease", "events", name).out)
     assert "\x1b" not in inside.ok("lease", "history", name).out
     # Programs get what it is.
     assert [row["name"] for row in inside.ok("lease", "list", "-f", "json").json] == [name]

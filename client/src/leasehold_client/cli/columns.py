@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cliff.columns import FormattableColumn
 
-from leasehold_client.cli.visible import visible
+from leasehold_client.cli.visible import one_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,4 +40,4 @@ class Shown(FormattableColumn[Any]):
 
 def cells(row: Iterable[object]) -> list[object]:
     """Return a row of which each text has one form for people and one for programs."""
-    return [Shown(each, each) if isinstance(each, str) else each for each in row]
+    return [Shown(each, one_line(each)) if isinstance(each, str) else each for each in row]

@@ -11,7 +11,7 @@ from leasehold_client.cli.base import Talking
 from leasehold_client.cli.lease_options import add_repeated
 from leasehold_client.cli.shown import show_moment
 from leasehold_client.cli.times import PAST_MOMENTS
-from leasehold_client.cli.visible import visible
+from leasehold_client.cli.visible import one_line
 from leasehold_client.event import LATEST
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class ListEvents(Talking):
         follow = partial(self.client.events.follow, lease_id=lease_id, types=parsed_args.types, since=parsed_args.since)
         found = follow(after=after) if parsed_args.follow else _past(ask, after)
         for event in found:
-            line = json.dumps(event.values) if parsed_args.json else visible(self._line(event))
+            line = json.dumps(event.values) if parsed_args.json else one_line(self._line(event))
             self.app.stdout.write(f"{line}\n")
             self.app.stdout.flush()
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from leasehold_client.cli.base import Talking
 from leasehold_client.cli.lease_list import add_lease
 from leasehold_client.cli.shown import show_moment
-from leasehold_client.cli.visible import visible
+from leasehold_client.cli.visible import one_line
 
 if TYPE_CHECKING:
     import argparse
@@ -31,7 +31,7 @@ class ShowHistory(Talking):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         leases = self.client.leases
         found = leases.history(leases.id_of_any(parsed_args.lease))
-        lines = [json.dumps(found.values)] if parsed_args.json else map(visible, self._lines(found))
+        lines = [json.dumps(found.values)] if parsed_args.json else map(one_line, self._lines(found))
         for line in lines:
             self.app.stdout.write(f"{line}\n")
 

@@ -10,7 +10,7 @@ bin := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 # The suite starts processes and database servers of its own beside its workers, and waits for them, so there are a few
 # workers however many cores there are.
-workers ?= 3
+workers ?= 4
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -9,7 +9,7 @@ import itertools
 import signal
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,8 @@ from tests.load.conftest import HOST, VERSION, WITHIN, ask, crowd, no_decisions,
 from tests.processes import running, wait_for
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sqlalchemy import Engine
 
     from tests.processes import Program
@@ -157,6 +159,21 @@ class Visitor(threading.Thread):
         self.trouble.append("nobody listens")
 
 
+@contextmanager
+def visiting(apis: list[Program]) -> Iterator[list[Visitor]]:
+    """Yield clients that send requests until the block ends, however it ends."""
+    visitors = [Visitor(apis, number) for number in range(CLIENTS)]
+    for visitor in visitors:
+        visitor.start()
+    try:
+        yield visitors
+    finally:
+        for visitor in visitors:
+            visitor.stop.set()
+        for visitor in visitors:
+            visitor.join()
+
+
 def served(visitors: list[Visitor]) -> int:
     return sum(len(visitor.granted) for visitor in visitors)
 
@@ -170,17 +187,12 @@ def test_a_rolling_restart_loses_nothing(url: str) -> None:
     """Replace the APIs one by one while clients send requests; every request is answered exactly once."""
     with ExitStack() as stack:
         apis = [stack.enter_context(serving(url)), stack.enter_context(running("leasehold-api", database_url=url))]
-        visitors = [Visitor(apis, number) for number in range(CLIENTS)]
-        for visitor in visitors:
-            visitor.start()
-        for _ in range(ROUNDS):
-            apis.append(stack.enter_context(running("leasehold-api", database_url=url)))
-            assert apis[0].stop() == 0
-            wait_for(partial(served_more, visitors, served(visitors) + CLIENTS), within=WITHIN)
-            del apis[0]
-        for visitor in visitors:
-            visitor.stop.set()
-            visitor.join()
+        with visiting(apis) as visitors:
+            for _ in range(ROUNDS):
+                apis.append(stack.enter_context(running("leasehold-api", database_url=url)))
+                assert apis[0].stop() == 0
+                wait_for(partial(served_more, visitors, served(visitors) + CLIENTS), within=WITHIN)
+                del apis[0]
         assert [visitor.trouble for visitor in visitors] == [[]] * CLIENTS
         listed = requests.get(f"{apis[0].url}/leases", timeout=WITHIN).json()["leases"]
     assert {lease["id"] for lease in listed} == {each for visitor in visitors for each in visitor.granted}

@@ -33,8 +33,8 @@ DATE = re.compile(r"\b2026-1[12]-\d\d[ T]\d\d:\d\d:\d\d")
 LOSERS = {"race-1", "race-2", "race-5", "race-7"}
 
 
-def made_ours(cloud: RunningCloud, rows: Rows) -> Rows:
-    """Return recorded rows with this cloud's ids and current dates."""
+def made_ours(cloud: RunningCloud, rows: Rows, now: datetime) -> Rows:
+    """Return recorded rows with this cloud's ids, and with dates as if they were recorded in the minute of `now`."""
     leases = {row["name"]: row for row in load()["leases"]}
     network = load()["floatingips"][0]
     public: Any = cloud.connection("admin").network.find_network("public")
@@ -44,8 +44,8 @@ def made_ours(cloud: RunningCloud, rows: Rows) -> Rows:
         pairs[lease["project_id"]] = str(session.get_project_id())
         pairs[lease["user_id"]] = str(session.get_user_id())
     ours = replaced(rows, pairs)
-    now = datetime.now(UTC).replace(tzinfo=None, second=0, microsecond=0)
-    dates = {date: _moved(date, now - RECORDED) for date in set(DATE.findall(str(ours)))}
+    by = now.replace(tzinfo=None, second=0, microsecond=0) - RECORDED
+    dates = {date: _moved(date, by) for date in set(DATE.findall(str(ours)))}
     # In two steps, because one date may become another that is still to be replaced.
     marks = {date: f"<{number}>" for number, date in enumerate(dates)}
     return replaced(replaced(ours, marks), {marks[date]: new for date, new in dates.items()})
@@ -142,8 +142,10 @@ def test_blazar_is_replaced_and_neither_clients_nor_the_cloud_notice(cloud: Runn
     admin = cloud.connection("admin")
     empty = listing(admin)
     source = blazars_database(cloud, tmp_path)
-    fill(source, made_ours(cloud, load()))
-    answers = expected(made_ours(cloud, load(part="answers")))
+    # One moment for all three: the next minute may begin between two of them.
+    now = datetime.now(UTC)
+    fill(source, made_ours(cloud, load(), now))
+    answers = expected(made_ours(cloud, load(part="answers"), now))
     with running_leasehold(cloud, "leasehold_import", with_manager=False) as ours:
         client = client_of(cloud, ours)
         dry = ours.manage("import-blazar", "--from", source, "--dry-run")
@@ -157,7 +159,8 @@ def test_blazar_is_replaced_and_neither_clients_nor_the_cloud_notice(cloud: Runn
         assert overlaps(db) == []
 
         build_cloud(
-            openstack_cloud(conf.load(["--config-file", str(ours.config_file)]).raw), made_ours(cloud, left_cloud())
+            openstack_cloud(conf.load(["--config-file", str(ours.config_file)]).raw),
+            made_ours(cloud, left_cloud(), now),
         )
         before = listing(admin)
         assert differences(empty, before)

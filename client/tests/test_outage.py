@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from contextlib import contextmanager
 from http import HTTPStatus
@@ -23,16 +24,20 @@ ANOTHER = HTTPStatus.OK, b"<html>This is not the service.</html>"
 BROKEN = HTTPStatus.INTERNAL_SERVER_ERROR, b""
 
 
+POLL = r"/v1/events\?.*wait="
+ONE_LEASE = "/v1/leases/"
+
+
 @contextmanager
-def unreliable(endpoint: str, faults: deque[tuple[int, bytes]]) -> Iterator[str]:
-    """Yield the URL of a relay to the service: each long poll meets one of the faults, as long as there are any."""
+def unreliable(endpoint: str, faults: deque[tuple[int, bytes]], where: str = POLL) -> Iterator[str]:
+    """Yield the URL of a relay to the service: each request there meets one of the faults, as long as there are any."""
 
     class Unreliable(Relay):
         def target(self) -> str:
             return f"{endpoint.removesuffix('/v1')}{self.path}"
 
         def trouble(self) -> tuple[int, bytes] | None:
-            return faults.popleft() if faults and "wait=" in self.path else None
+            return faults.popleft() if faults and re.match(where, self.path) else None
 
     with listening(Unreliable) as port:
         yield f"http://127.0.0.1:{port}/v1"
@@ -49,9 +54,12 @@ def test_a_wait_that_has_to_end_says_how_to_go_on(
     assert "The lease waits goes on without this command; see lease show " in said.err
 
 
-def test_a_wait_goes_on_through_a_restart(inside: Inside, endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("where", [POLL, ONE_LEASE])
+def test_a_wait_goes_on_through_a_restart(
+    inside: Inside, endpoint: str, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
     faults = deque([CUT, AWAY])
-    with unreliable(endpoint, faults) as url:
+    with unreliable(endpoint, faults, where) as url:
         monkeypatch.setenv("OS_ENDPOINT", url)
         made = inside.ok("lease", "create", "waits", "--hosts", "1", "--for", "1h", "--wait", "-f", "json")
     assert (made.json["status"], faults) == ("ACTIVE", deque())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from leasehold_client.alarm import Alarms
@@ -44,9 +45,14 @@ class Client:
         endpoint: str | None = None,
         region: str | None = None,
         interface: str | None = "public",
+        patient: bool = False,
     ) -> None:
-        """`endpoint` is the URL of the service, with or without `/v1`; None means the one of the login or catalog."""
-        transport = Transport(session, endpoint=endpoint, region=region, interface=interface)
+        """`endpoint` is the URL of the service, with or without `/v1`; None means the one of the login or catalog.
+
+        With `patient`, calls that only read go on for two minutes while the service is away, as for a restart.
+        """
+        transport = Transport(session, endpoint=endpoint, region=region, interface=interface, patient=patient)
+        self._like_this = partial(Client, session, endpoint=endpoint, region=region, interface=interface)
         self.leases = Leases(transport)
         self.events = Events(transport)
         self.hosts = Hosts(transport)
@@ -68,3 +74,7 @@ class Client:
         self.audit = Audit(transport)
         self.refusals = Refusals(transport)
         self.forecasts = Forecasts(transport)
+
+    def patiently(self) -> Client:
+        """Return a client of the same service that is patient."""
+        return self._like_this(patient=True)

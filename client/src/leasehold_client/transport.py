@@ -19,13 +19,18 @@ SERVICE_TYPE = "reservation"
 VERSION = "1.3"
 """The microversion that every request asks for."""
 _PATIENT: Final[Mapping[str, Any]] = {
+    "timeout": (5.0, 90.0),
     "connect_retries": 60,
     "connect_retry_delay": 2.0,
     "status_code_retries": 60,
     "status_code_retry_delay": 2.0,
     "retriable_status_codes": [HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT],
 }
-"""For two minutes, in which a service is restarted or gets its database back; a proxy before it says so too."""
+"""For two minutes, in which a service is restarted or gets its database back; a proxy before it says so too.
+
+A host that has vanished answers nothing at all: a connection may take 5 s, an answer 90 s, which is longer than the
+longest wait for an event.
+"""
 _HEADER = "OpenStack-API-Version"
 _ROOT = "/v1"
 
@@ -33,8 +38,13 @@ _ROOT = "/v1"
 class Transport:
     """Sends requests and returns the JSON of the answers. Raises ApiError and UnreachableError."""
 
-    def __init__(self, session: Session, *, endpoint: str | None, region: str | None, interface: str | None) -> None:
-        """`endpoint` None means the one that the session's login names, or its catalog."""
+    def __init__(
+        self, session: Session, *, endpoint: str | None, region: str | None, interface: str | None, patient: bool
+    ) -> None:
+        """`endpoint` None means the one that the session's login names, or its catalog.
+
+        With `patient`, what only reads is asked again for two minutes while the service is away.
+        """
         self._adapter = Adapter(
             session,
             service_type=SERVICE_TYPE,
@@ -44,10 +54,12 @@ class Transport:
             raise_exc=True,
         )
         self._endpoint = endpoint
+        self._patient = patient
 
     def get(self, path: str, query: Mapping[str, Any] | None = None, *, patient: bool = False) -> dict[str, Any]:
         """Return what is at this path, which begins after `/v1`; with `patient`, ask again for two minutes."""
-        return self._send("GET", path, params=dict(query or {}), **(_PATIENT if patient else {}))
+        more = _PATIENT if patient or self._patient else {}
+        return self._send("GET", path, params=dict(query or {}), **more)
 
     def post(self, path: str, body: Mapping[str, Any], *, key: str | None = None) -> dict[str, Any]:
         """Return the answer; requests with the same `key` are done once, however often they are sent."""

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from datetime import tzinfo
     from typing import TextIO
 
+    from leasehold_client import Client
+
 WEEK = timedelta(days=7)
 _CLEAR = "\x1b[H\x1b[2J"
 _NO_TERMINAL = (100, 24)
@@ -50,39 +52,31 @@ class ShowCalendar(Talking):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         if not parsed_args.watch:
-            self._write(self._lines(parsed_args))
+            self._write(self._lines(self.client, parsed_args))
             return
-        cursor = self.client.events.page(after=LATEST).next
+        cursor, client = self.client.events.page(after=LATEST).next, self.client.patiently()
         while True:
-            self._write([_CLEAR + "", *self._lines(parsed_args)])
+            self._write([_CLEAR + "", *self._lines(client, parsed_args)])
             # Without an event it is drawn again as well, because time goes on.
-            cursor = self.client.events.page(after=cursor, wait=LONGEST_WAIT).next
+            cursor = client.events.page(after=cursor, wait=LONGEST_WAIT).next
 
-    def _lines(self, options: argparse.Namespace) -> list[str]:
+    def _lines(self, client: Client, options: argparse.Namespace) -> list[str]:
         start: datetime = options.start or self.clock.now().replace(second=0, microsecond=0)
         end: datetime = options.end or start + (options.lasts or WEEK)
         end, style = max(end, start + timedelta(minutes=1)), self._style(options)
         try:
-            return draw(self._rows(), start, end, style)
+            return draw(_rows(client), start, end, style)
         except ApiError as error:
             if error.status != HTTPStatus.FORBIDDEN:
                 raise
-            return self._counted(start, end, style)
+            return self._counted(client, start, end, style)
 
-    def _counted(self, start: datetime, end: datetime, style: Style) -> list[str]:
+    def _counted(self, client: Client, start: datetime, end: datetime, style: Style) -> list[str]:
         """Return the calendar of who may not list hosts: how many are free. What has passed is not told."""
         begin = max(start, self.clock.now())
-        found = self.client.availability.show({"resource_type": HOST}, begin, max(end, begin + timedelta(minutes=1)))
+        found = client.availability.show({"resource_type": HOST}, begin, max(end, begin + timedelta(minutes=1)))
         counts = [Count(step.start, step.end, step.free) for step in found.steps]
         return draw_counts(found.unit, counts, start, end, style)
-
-    def _rows(self) -> list[Row]:
-        taken = {
-            each.host_id: [(booking.start, booking.end) for booking in each.bookings]
-            for each in self.client.allocations.list()
-        }
-        hosts = sorted(self.client.hosts.list(), key=lambda host: host.name)
-        return [Row(host.name, taken.get(host.id, []), host.reservable) for host in hosts]
 
     def _style(self, options: argparse.Namespace) -> Style:
         style = style_of(self.app.stdout, self.clock.zone, ascii_only=options.ascii)
@@ -91,6 +85,14 @@ class ShowCalendar(Talking):
     def _write(self, lines: list[str]) -> None:
         self.app.stdout.write("\n".join(lines) + "\n")
         self.app.stdout.flush()
+
+
+def _rows(client: Client) -> list[Row]:
+    taken = {
+        each.host_id: [(booking.start, booking.end) for booking in each.bookings] for each in client.allocations.list()
+    }
+    hosts = sorted(client.hosts.list(), key=lambda host: host.name)
+    return [Row(host.name, taken.get(host.id, []), host.reservable) for host in hosts]
 
 
 def style_of(stdout: TextIO, zone: tzinfo, *, ascii_only: bool) -> Style:

@@ -13,6 +13,7 @@ from leasehold_client.event import LATEST, LONGEST_WAIT
 from leasehold_client.lease import ENDED
 
 if TYPE_CHECKING:
+    from leasehold_client import Client
     from leasehold_client.cli.base import Talking
     from leasehold_client.lease import Lease
 
@@ -24,6 +25,7 @@ class Wait:
     """A wait that begins at this cursor, which is older than the lease, so that nothing is missed."""
 
     command: Talking
+    client: Client
     cursor: str
     until: datetime | None
 
@@ -41,8 +43,8 @@ class Wait:
                 raise ClientError(f"The lease {lease.name} did not start: {lease.status_reason or lease.status}")
             seconds = self._seconds(lease)
             try:
-                cursor = self.command.client.events.page(after=cursor, lease_id=lease.id, wait=seconds).next
-                lease = self.command.client.leases.get(lease.id)
+                cursor = self.client.events.page(after=cursor, lease_id=lease.id, wait=seconds).next
+                lease = self.client.leases.get(lease.id)
             except (ApiError, UnreachableError) as error:
                 if isinstance(error, ApiError) and error.status < HTTPStatus.INTERNAL_SERVER_ERROR:
                     raise
@@ -73,7 +75,9 @@ def _goes_on(lease: Lease) -> str:
 
 def begin_wait(command: Talking, limit: timedelta | None) -> Wait:
     """Return a wait for a lease that is created after this call, of at most so long."""
+    # Not patiently yet: an endpoint with a typing error should be refused at once.
     cursor = command.client.events.page(after=LATEST).next
     if limit is not None:
         command.tell(f"Waiting at most {show_span(limit)}.")
-    return Wait(command, cursor, None if limit is None else command.clock.now() + limit)
+    until = None if limit is None else command.clock.now() + limit
+    return Wait(command, command.client.patiently(), cursor, until)

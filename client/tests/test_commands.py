@@ -57,6 +57,11 @@ def test_lease_set(shell: Shell, client: Client) -> None:
     dates = ("--start-date", f"{later:%Y-%m-%d %H:%M}", "--end-date", f"{later + timedelta(hours=1):%Y-%m-%d %H:%M}")
     shell.ok("lease", "set", lease.id, *dates)
     assert client.leases.get(lease.id).start == later
+    day = (later + timedelta(days=1)).date()
+    shell.ok("lease", "set", "new", "--from", f"{day} 10:00", "--until", f"{day} 14:00")
+    here = client.leases.get(lease.id)
+    ten = datetime.fromisoformat(f"{day}T10:00+05:45")
+    assert (here.start, here.end) == (ten, ten + timedelta(hours=4))
     said = shell("lease", "set", "new")
     assert (said.status, said.err.startswith("Say what to change")) == (1, True)
 

@@ -45,6 +45,17 @@ def test_times_are_in_the_users_zone_and_blazars_in_utc(shell: Shell, client: Cl
     assert leases["ours"].start == two - timedelta(hours=5, minutes=45)
 
 
+def test_a_start_that_has_passed_is_refused_and_not_taken_for_now(shell: Shell, client: Client) -> None:
+    dates = ("--from", "yesterday 10:00", "--until", "tomorrow 10:00")
+    for command in (("lease", "create"), ("lease", "create", "--dry-run"), ("offer", "create")):
+        said = shell(*command, "late", "--hosts", "1", *dates)
+        assert (said.status, said.out) == (1, "")
+        assert "Start date must be later than the current date, " in said.err
+        assert "(in start_date)" in said.err
+    assert client.leases.list() == []
+    shell.ok("lease", "create", "ours", "--hosts", "1", "--from", "now", "--for", "3h")
+
+
 def test_hosts_that_lie_together_and_apart(shell: Shell, client: Client) -> None:
     shell.ok("lease", "create", "rack", "--hosts", "2", "--together", "rack", "--for", "3h")
     shell.ok("lease", "create", "racks", "--hosts", "2", "--apart", "rack", "--for", "3h")

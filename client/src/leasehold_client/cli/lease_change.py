@@ -30,14 +30,17 @@ class SetLease(Talking):
         parser.add_argument("--name", help="New name for the lease")
         changes = "Reservation values to update; its id is that, or its number as in lease show, or its type"
         add_repeated(parser, "--reservation", "reservations", typed.change, "<id=…,key=value,…>", changes)
-        utc, duration = typed.utc_of(self.clock), typed.duration
+        moment, utc, duration = typed.moment_of(self.clock), typed.utc_of(self.clock), typed.duration
         end, start = parser.add_mutually_exclusive_group(), parser.add_mutually_exclusive_group()
         end.add_argument("--prolong-for", type=duration, metavar="<duration>", help=f"end so much later, {DURATIONS}")
         end.add_argument("--reduce-by", type=duration, metavar="<duration>", help="end so much earlier")
+        new = "in your zone, such as 'tomorrow 14:00'"
+        end.add_argument("--until", dest="end_date", type=moment, metavar="<time>", help=f"new end {new}")
         end.add_argument("--end-date", type=utc, metavar="<time>", help="new end, YYYY-MM-DD HH:MM in UTC")
         end.add_argument("--open-ended", action="store_true", help="no end: it goes on until it gets one or is deleted")
         start.add_argument("--defer-by", type=duration, metavar="<duration>", help="start so much later")
         start.add_argument("--advance-by", type=duration, metavar="<duration>", help="start so much earlier")
+        start.add_argument("--from", dest="start_date", type=moment, metavar="<time>", help=f"new start {new}")
         start.add_argument("--start-date", type=utc, metavar="<time>", help="new start, YYYY-MM-DD HH:MM in UTC")
         project, its = "<project>", "a project, by ID, whose servers may"
         add_repeated(parser, "--share-with", "shared", str, project, f"{its} use the lease too")
@@ -58,7 +61,7 @@ class SetLease(Talking):
         }
         changes = {key: value for key, value in asked.items() if value is not None}
         if end is None and not changes:
-            raise ClientError("Say what to change: --name, --reservation, or a date such as --prolong-for 2h.")
+            raise ClientError("Say what to change: --name, --reservation, or a date such as --until 'tomorrow 14:00'.")
         change_end(self, lease, end, **changes)
         self.app.stdout.write(f"Updated lease: {parsed_args.lease}\n")
 
@@ -81,7 +84,7 @@ class ExtendLease(TalkingShow):
         lease = self.client.leases.find(parsed_args.lease)
         until, more = parsed_args.until, parsed_args.more
         if until is not None and until <= lease.end and not lease.open_ended:
-            raise ClientError("That is no later than the lease ends already. To end it earlier: lease set --reduce-by.")
+            raise ClientError("That is no later than the lease ends already. To end it earlier: lease set --until.")
         return fields(lease_fields(self, change_end(self, lease, more or until)))
 
 

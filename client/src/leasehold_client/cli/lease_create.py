@@ -17,6 +17,7 @@ from leasehold_client.cli.lease_options import (
     add_contents,
     add_dates,
     add_repeated,
+    asked_start,
     chosen_contents,
     contents,
     window,
@@ -134,7 +135,7 @@ def lease_request(options: argparse.Namespace, now: datetime, addresses: Floatin
         more["open_ended"] = True
     return LeaseRequest(
         name=options.name,
-        start=None if options.start is None or options.start <= now else options.start,
+        start=asked_start(options, now),
         end=None if as_kept or options.open_ended else window(options, now)[1],
         reservations=asked(options, addresses),
         before_end=options.before_end_date,

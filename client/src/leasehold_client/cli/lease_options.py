@@ -87,6 +87,14 @@ def window(options: argparse.Namespace, now: datetime) -> tuple[datetime, dateti
     return start, options.end or start + (options.lasts or DAY)
 
 
+def asked_start(options: argparse.Namespace, now: datetime) -> datetime | None:
+    """Return the start that is asked for, None for now; the service refuses one that has passed."""
+    start: datetime | None = options.start
+    # The service takes the minute before for now as well: a date of Blazar's options has no seconds.
+    recent = now.replace(second=0, microsecond=0) - timedelta(minutes=1)
+    return None if start is None or recent <= start <= now else start
+
+
 def add_contents(parser: argparse.ArgumentParser) -> None:
     """Add the options of what to lease, which `contents` reads."""
     parser.add_argument("--hosts", type=int, metavar="<number>", help="so many whole hosts")

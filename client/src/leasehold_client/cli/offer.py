@@ -9,7 +9,7 @@ from leasehold_client.cli import typed
 from leasehold_client.cli.asking import ask_for
 from leasehold_client.cli.base import Talking, TalkingShow, fields
 from leasehold_client.cli.lease_list import lease_fields
-from leasehold_client.cli.lease_options import add_contents, add_dates, contents, window
+from leasehold_client.cli.lease_options import add_contents, add_dates, asked_start, contents, window
 from leasehold_client.cli.offers import offers_for_lease
 from leasehold_client.cli.searching import add_earliest, check_search, in_first_window
 from leasehold_client.cli.shown import what
@@ -73,10 +73,10 @@ class CreateOffer(TalkingShow):
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         check_search(parsed_args)
-        start, now = parsed_args.start, self.clock.now()
+        now = self.clock.now()
         request = LeaseRequest(
             name=parsed_args.name,
-            start=None if start is None or start <= now else start,
+            start=asked_start(parsed_args, now),
             end=window(parsed_args, now)[1],
             reservations=contents(parsed_args, self.client.floating_ips),
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from leasehold_client.cli.base import TalkingShow, fields
 from leasehold_client.cli.columns import Shown
 from leasehold_client.cli.lease_list import lease_fields
-from leasehold_client.cli.lease_options import add_dates, window
+from leasehold_client.cli.lease_options import add_dates, asked_start, window
 from leasehold_client.cli.resource import add_type
 from leasehold_client.cli.things import DeleteThing, Kind, ListOwn, ShowThing, thing_fields
 from leasehold_client.errors import ClientError
@@ -106,7 +106,7 @@ def offer_dates(
 ) -> tuple[datetime | None, datetime | None]:
     """Return the start and the end that the options ask for, each if they do; `first` is the earliest start."""
     now = command.clock.now()
-    start = None if options.start is None or options.start <= now else options.start
+    start = asked_start(options, now)
     if options.end is None and options.lasts is None:
         return start, None
     if start is None and first is not None and first > now:

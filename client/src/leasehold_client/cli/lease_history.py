@@ -52,7 +52,8 @@ class ShowHistory(Talking):
     def _held(self, held: Held) -> str:
         start, end = (show_moment(each, self.clock.zone) for each in (held.start, held.end))
         until = "now" if held.going_on else end
-        return f"held from {start} to {until}: {held.name or held.resource_type}, {held.slots} slots"
+        slots = "" if held.slots == 1 else f", {held.slots} slots"
+        return f"held from {start} to {until}: {held.name or held.resource_type}{slots}"
 
 
 def _plain(value: object) -> str:

@@ -35,6 +35,8 @@ _START_WITHIN = 60.0
 _STOP_WITHIN = 60.0
 """Longer than the default `shutdown_seconds` of a program."""
 _POLL_EVERY = 0.02
+_PAUSES = 4
+_LONGEST_PAUSE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,9 +164,20 @@ def _tail(log: Path) -> str:
 def wait_for(condition: Callable[[], object], within: float = 30.0) -> None:
     """Wait until `condition` returns a true value; raises AssertionError after `within` seconds."""
     deadline = time.monotonic() + within
-    while time.monotonic() < deadline:
+    while True:
+        began = time.monotonic()
         if condition():
             return
-        time.sleep(_POLL_EVERY)
-    message = f"The condition did not become true within {within} s."
-    raise AssertionError(message)
+        now = time.monotonic()
+        if now >= deadline:
+            message = f"The condition did not become true within {within} s."
+            raise AssertionError(message)
+        time.sleep(min(pause_after(now - began), deadline - now))
+
+
+def pause_after(took: float) -> float:
+    """Return for how many seconds to pause after a check that took so many.
+
+    A check that asks a server takes processor time from what it waits for, so most of the time goes to the pauses.
+    """
+    return min(max(_POLL_EVERY, _PAUSES * took), _LONGEST_PAUSE)

@@ -26,6 +26,8 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 
+from tests.processes import pause_after
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -35,7 +37,6 @@ T = TypeVar("T")
 CHROMIUM, DRIVER = "chromium", "chromedriver"
 WITHIN = 20.0
 """Seconds that `until` waits: long, because the machine may be busy."""
-POLL_EVERY = 0.03
 PHONE = 600
 """Widths below are those of a phone: with touch, and with a viewport that the page chooses."""
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
@@ -172,13 +173,13 @@ class Browser:
         """Return the first true value of a condition; an element that is not there, or no more, is false."""
         deadline = time.monotonic() + within
         missing: Exception | None = None
-        while time.monotonic() < deadline:
+        while (began := time.monotonic()) < deadline:
             try:
                 if found := condition():
                     return found
             except (NoSuchElementException, StaleElementReferenceException) as error:
                 missing = error
-            time.sleep(POLL_EVERY)
+            time.sleep(pause_after(time.monotonic() - began))
         raise AssertionError(f"It did not become true within {within} s: {missing or ''} {self.logged()}")
 
     def roles(self, role: str, name: str | None = None, within: WebElement | None = None) -> list[WebElement]:

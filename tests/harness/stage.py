@@ -16,6 +16,7 @@ from leasehold.db.engine import open_engine, writing
 from leasehold.db.tables import tasks
 from tests.factory import Clock, World, make_schema, open_service
 from tests.harness.mix import HOSTS
+from tests.processes import pause_after
 from tests.stateful.audit import audit, audit_cloud
 
 if TYPE_CHECKING:
@@ -38,7 +39,6 @@ SHORT_CLAIMS: Options = {
 """A claim that expires soon, so that hundreds of kills take minutes. Another test covers the default."""
 _TABLES = (*db.metadata.sorted_tables, *cloud.metadata.sorted_tables)
 _SOON = timedelta(seconds=0.2)
-_LOOK_EVERY = 0.02
 
 
 class RealClock(Clock):
@@ -107,11 +107,13 @@ class Stage:
     def wait_until(self, condition: Callable[[World], bool]) -> float:
         """Wait until no work is open and the condition holds; return the seconds that took."""
         begun = time.monotonic()
+        looked = begun
         while not (condition(self.world) and _nothing_open(self.world)):
             if time.monotonic() > begun + RIGHT_WITHIN:
                 message = f"Not right within {RIGHT_WITHIN} s:\n{_state(self.world)}"
                 raise AssertionError(message)
-            time.sleep(_LOOK_EVERY)
+            time.sleep(pause_after(time.monotonic() - looked))
+            looked = time.monotonic()
         return time.monotonic() - begun
 
     def check(self) -> None:

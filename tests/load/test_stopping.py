@@ -23,7 +23,7 @@ from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.db.engine import open_engine, reading
 from leasehold.db.tables import leases, refusals, tasks
-from tests.load.conftest import HOST, VERSION, WITHIN, ask, crowd, no_decisions, serving, wanted
+from tests.load.conftest import HOST, VERSION, WITHIN, ask, crowd, enrol, no_decisions, serving, wanted
 from tests.processes import running, wait_for
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ pytestmark = pytest.mark.slow
 
 CLIENTS = 4
 ROUNDS = 2
+UNLIMITED = {"enforcement": {"max_open_leases": -1}}
+"""The clients may get as many leases as a slow machine gives them time for."""
 LEASES = 6
 FOREVER = 3600
 """Seconds until a claim expires: longer than the test, so another manager gets only tasks that were released."""
@@ -185,11 +187,13 @@ def served_more(visitors: list[Visitor], than: int) -> bool:
 @pytest.mark.servers
 def test_a_rolling_restart_loses_nothing(url: str) -> None:
     """Replace the APIs one by one while clients send requests; every request is answered exactly once."""
+    another = partial(running, "leasehold-api", database_url=url, options=UNLIMITED)
     with ExitStack() as stack:
-        apis = [stack.enter_context(serving(url)), stack.enter_context(running("leasehold-api", database_url=url))]
+        apis = [stack.enter_context(another()) for _ in range(2)]
+        enrol(apis[0])
         with visiting(apis) as visitors:
             for _ in range(ROUNDS):
-                apis.append(stack.enter_context(running("leasehold-api", database_url=url)))
+                apis.append(stack.enter_context(another()))
                 assert apis[0].stop() == 0
                 wait_for(partial(served_more, visitors, served(visitors) + CLIENTS), within=WITHIN)
                 del apis[0]

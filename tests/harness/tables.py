@@ -180,6 +180,9 @@ def _connected(source: str | Engine) -> Any:
     """Open a transaction that reads one snapshot: through an engine of ours for a URL, or through the given one."""
     if isinstance(source, str):
         engine = sa.create_engine(source, isolation_level="SERIALIZABLE", poolclass=sa.NullPool)
+        if engine.dialect.name == "sqlite":
+            # Its driver begins only at the first write: each table would be read at a moment of its own.
+            sa.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN"))
         return engine.begin()
     return reading(source)
 

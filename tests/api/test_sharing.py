@@ -61,6 +61,25 @@ def test_what_is_no_other_project_is_refused(new: Client, wrong: str) -> None:
     assert (answer.status_code, answer.json["field"]) == (400, "shared_with")
 
 
+def test_ids_that_nova_cannot_keep_are_refused(new: Client) -> None:
+    lease, ids = made(new), [f"{number}" * 36 for number in range(7)]
+    assert share(new, lease, *(each[:32] for each in ids[:6])).status_code == 200
+    longer = new.but(project=ids[6])
+    answer = share(longer, made(longer), *ids[:6])
+    assert (answer.status_code, answer.json["field"]) == (400, "shared_with")
+    assert "255 characters" in answer.json["error_message"]
+
+
+def test_who_may_not_use_what_it_has_is_named(new: Client, admin: Client, host: str) -> None:
+    closed = admin.but(version="1.3").ask("PUT", f"/v1/os-hosts/{host}", {"projects": ["demo", "other"]})
+    assert closed.status_code == 200
+    lease = made(new, reservations=[HOST])
+    answer = share(new, lease, "other", "third")
+    assert (answer.status_code, answer.json["code"]) == (409, "leasehold.lease.closed_to")
+    assert (answer.json["field"], answer.json["details"]) == ("shared_with", {"projects": ["third"]})
+    assert share(new, lease, "other").json["lease"]["shared_with"] == ["other"]
+
+
 def test_1_2_does_not_have_it(new: Client) -> None:
     answer = share(new.but(version="1.2"), made(new), "other")
     assert (answer.status_code, answer.json["code"]) == (400, "leasehold.input.unknown")

@@ -33,6 +33,16 @@ def test_ensure_adds_metadata_and_changes_the_zone_and_keeps_what_is_there(lab: 
         assert changed.hosts == {lab.host}
 
 
+def test_ensure_removes_a_key_without_a_value(lab: Lab) -> None:
+    name = lab.aggregate_of(metadata={"a": "1", "b": "1"})
+    wanted = {"a": None, "b": "2", "missing": None}
+    for _ in range(2):
+        changed = lab.cloud.aggregates.ensure(name, None, wanted)
+        assert changed.metadata == {"b": "2"} == lab.aggregate(name).metadata
+    other = unique("aggregate")
+    assert lab.cloud.aggregates.ensure(other, None, wanted).metadata == {"b": "2"}
+
+
 def test_names_are_exact(lab: Lab) -> None:
     name = lab.aggregate_of()
     assert lab.cloud.aggregates.get(name.upper()) is None

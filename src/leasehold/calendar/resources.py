@@ -10,7 +10,7 @@ from leasehold.calendar.arrays import MOST_CAPACITY, Mask, Rows
 from leasehold.calendar.properties import PropertyTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -120,9 +120,10 @@ class ResourceTable:
         else:
             self.projects.pop(resource.number, None)
 
-    def closed_to(self, project_id: str | None) -> Rows:
-        """Return the rows that this project may not use; with None those that some project may not use."""
-        return self.rows([number for number, allowed in self.projects.items() if project_id not in allowed])
+    def closed_to(self, projects: Collection[str]) -> Rows:
+        """Return the rows that one of these projects may not use; with none those that some project may not use."""
+        used = set(projects)
+        return self.rows([number for number, allowed in self.projects.items() if not used or not used <= allowed])
 
     def without_held(self, mask: Mask, lease_id: str | None) -> Mask:
         """Take the rows out of the mask that are held for other leases than this one, and return it."""

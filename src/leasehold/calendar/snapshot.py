@@ -102,7 +102,7 @@ class Snapshot:
         self._holder: str | None = None
         self._shared: Mask | None = None
         self._weighers = weighers
-        self._project: str | None = None
+        self._projects: tuple[str, ...] = ()
         self._open_too: int | None = None
         self._restricted = bool(resources.projects)
 
@@ -128,8 +128,8 @@ class Snapshot:
         return mask
 
     def _closed(self) -> Rows:
-        """Return the rows that are for other projects than that of `for_project`."""
-        closed = self._resources.closed_to(self._project)
+        """Return the rows that are for other projects than those of `for_project`."""
+        closed = self._resources.closed_to(self._projects)
         return closed if self._open_too is None else closed[self.numbers[closed] != self._open_too]
 
     def _unheld(self, mask: Mask) -> Mask:
@@ -285,14 +285,15 @@ class Snapshot:
             return self
         return self._but(self._left_out, self._added, holder=lease_id)
 
-    def for_project(self, project_id: str, open_too: int | None = None) -> Snapshot:
+    def for_project(self, *projects: str, open_too: int | None = None) -> Snapshot:
         """Return the same pool for a project: what is for some projects alone is closed to all, until this is said.
 
-        The resource `open_too` is open as well, whichever projects it is for.
+        For several projects it has what all of them may use. The resource `open_too` is open as well, whichever
+        projects it is for.
         """
         if not self._resources.projects:
             return self
-        return self._but(self._left_out, self._added, project=(project_id, open_too))
+        return self._but(self._left_out, self._added, opened=(projects, open_too))
 
     def for_operators(self) -> Snapshot:
         """Return the same pool with all resources, whichever projects they are for."""
@@ -471,7 +472,7 @@ class Snapshot:
         offered: Mask | None = None,
         holder: str | None = None,
         shared: Mask | None = None,
-        project: tuple[str, int | None] | None = None,
+        opened: tuple[tuple[str, ...], int | None] | None = None,
         *,
         restricted: bool | None = None,
     ) -> Snapshot:
@@ -479,7 +480,7 @@ class Snapshot:
         tables = (self._resources, self._demands, self._store, self._outlines)
         other = Snapshot(*tables, self._now, self._answers, overdue=known, weighers=self._weighers)
         other._left_out, other._added, other._holder = left_out, added, holder or self._holder
-        other._project, other._open_too = (self._project, self._open_too) if project is None else project
+        other._projects, other._open_too = (self._projects, self._open_too) if opened is None else opened
         other._restricted = self._restricted if restricted is None else restricted
         other._shared = self._shared if shared is None else shared
         other._offered = self._offered if offered is None else offered

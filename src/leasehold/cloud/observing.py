@@ -19,6 +19,7 @@ from leasehold.cloud.ports import (
     Cloud,
     CloudPermanentError,
     FloatingIp,
+    merged,
 )
 
 if TYPE_CHECKING:
@@ -180,9 +181,9 @@ class _Aggregates:
     def list(self) -> Sequence[Aggregate]:
         return self._seen.all()
 
-    def ensure(self, name: str, zone: str | None, metadata: Mapping[str, str]) -> Aggregate:
+    def ensure(self, name: str, zone: str | None, metadata: Mapping[str, str | None]) -> Aggregate:
         there = self._seen.get(name)
-        wanted = Aggregate(0, name, zone, dict(metadata), frozenset())
+        wanted = Aggregate(0, name, zone, merged({}, metadata), frozenset())
         if there is None:
             self._note.append(Change("aggregates.ensure", f"aggregate {name} does not exist"))
         else:
@@ -191,10 +192,13 @@ class _Aggregates:
                 self._note.append(
                     Change("aggregates.ensure", f"aggregate {name} is in zone {there.zone} and not in {zone}")
                 )
-            if lacking:
-                keys = ", ".join(f"{key}={value}" for key, value in sorted(lacking.items()))
+            keys = ", ".join(f"{key}={value}" for key, value in sorted(lacking.items()) if value is not None)
+            if keys:
                 self._note.append(Change("aggregates.ensure", f"aggregate {name} lacks the metadata {keys}"))
-            wanted = replace(there, zone=zone, metadata={**there.metadata, **metadata})
+            keys = ", ".join(sorted(key for key, value in lacking.items() if value is None))
+            if keys:
+                self._note.append(Change("aggregates.ensure", f"aggregate {name} still has the metadata {keys}"))
+            wanted = replace(there, zone=zone, metadata=merged(there.metadata, metadata))
         self._seen.put(name, wanted)
         return wanted
 

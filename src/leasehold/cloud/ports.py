@@ -256,6 +256,11 @@ class Hypervisors(Protocol):
         """Enable a host that is disabled with exactly this reason; does nothing to any other host."""
 
 
+def merged(present: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:
+    """Return the metadata of an aggregate after these changes; None removes a key."""
+    return {key: value for key, value in {**present, **changes}.items() if value is not None}
+
+
 class Aggregates(Protocol):
     """Host aggregates, addressed by name; ours are named after their reservation."""
 
@@ -265,8 +270,11 @@ class Aggregates(Protocol):
     def list(self) -> Sequence[Aggregate]:
         """Return all aggregates."""
 
-    def ensure(self, name: str, zone: str | None, metadata: Mapping[str, str]) -> Aggregate:
-        """Make sure the aggregate exists with this zone and at least this metadata, and return it."""
+    def ensure(self, name: str, zone: str | None, metadata: Mapping[str, str | None]) -> Aggregate:
+        """Make sure the aggregate exists with this zone and at least this metadata, and return it.
+
+        A key whose value is None is removed.
+        """
 
     def add_host(self, name: str, service_host: str) -> None:
         """Add the host to the aggregate; raises CloudPermanentError when the aggregate does not exist."""

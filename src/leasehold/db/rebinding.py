@@ -12,6 +12,7 @@ from sqlalchemy import func, select
 from leasehold.db.allocation import as_allocation
 from leasehold.db.default_properties import read_default_properties
 from leasehold.db.tables import allocations, leases, reservations
+from leasehold.model.reservation import sharing
 from leasehold.model.states import LeaseStatus, ReservationStatus
 from leasehold.model.windows import to_seconds
 
@@ -28,14 +29,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Unstarted:
-    """A reservation that has not started, with its request as stored, its default properties and all that it holds."""
+    """A reservation that has not started, with its request as stored, its default properties and all that it holds.
+
+    `projects` are those that may use it.
+    """
 
     id: str
     lease_id: str
     resource_type: str
     request: Mapping[str, Any]
     held: tuple[Allocation, ...] = field(default=())
-    project_id: str = ""
+    projects: tuple[str, ...] = ()
     default: DefaultProperties | None = None
 
 
@@ -66,7 +70,7 @@ def unstarted_on(
     query = (
         select(
             *(allocations, reservations.c.resource_type, reservations.c.request, reservations.c.default_properties),
-            leases.c.project_id,
+            *(reservations.c.cloud, leases.c.project_id),
         )
         .join(there, there.c.reservation_id == allocations.c.reservation_id)
         .join(reservations, reservations.c.id == allocations.c.reservation_id)
@@ -94,5 +98,6 @@ def unstarted_on(
             first = rows[0]
             ids = (first.reservation_id, first.lease_id)
             default = read_default_properties(first.default_properties)
-            found.append(Unstarted(*ids, first.resource_type, first.request, held, first.project_id, default))
+            projects = (first.project_id, *sharing(first.cloud))
+            found.append(Unstarted(*ids, first.resource_type, first.request, held, projects, default))
     return sorted(found, key=lambda each: (each.held[0].window.start, each.id))

@@ -33,6 +33,7 @@ from leasehold.leasing.offer_claim import check_claimed_window, check_unclaimed
 from leasehold.leasing.once import done_before
 from leasehold.leasing.reallocation import Reallocation
 from leasehold.leasing.requests import Read, conditions_of, ending_of, no_show_of, place_of, read_requests
+from leasehold.leasing.sharing import check_sharing
 from leasehold.leasing.sub_lease import check_fixed, check_not_lending, check_within
 from leasehold.leasing.vacating import Vacated
 from leasehold.metrics.decision import decision
@@ -94,8 +95,8 @@ def amend_lease(
 
     Raises NotFoundError; StaleError when the lease's generation is not `if_generation`; BusyError while it is starting
     or ending, or when it changed during each of five tries; InvalidInputError for a change that is not allowed;
-    LendingError for a lease that lends, and SubLeaseFixedError for a sub-lease; WaitingLeaseError for the reservations
-    of a lease that waits; ConflictError for dropping all that it has;
+    LendingError for a lease that lends, and SubLeaseFixedError for a sub-lease; those of `check_sharing`;
+    WaitingLeaseError for the reservations of a lease that waits; ConflictError for dropping all that it has;
     NotEnoughError or InUseError when it does not fit; the errors of `vacating.named` and of `approved`.
     """
     lease = _amend(service, lease_id, changes, if_generation, sight, once)
@@ -320,6 +321,7 @@ class _Work:
         check_within(lease, window)
         self.amendment.check_endings(lease, now)
         after = self.amendment.applied(lease, window, now)
+        check_sharing(self.service.types, connection, lease, after, now)
         after = rearmed(lease, after, now, self.service.settings.manager.warn_before_end)
 
         def approve(picks: Mapping[str, Sequence[Pick]], moved: object) -> None:
@@ -350,6 +352,7 @@ class _Work:
     def _describe(self, connection: Connection, lease: Lease, now: datetime) -> Lease:
         """Change only what no allocation depends on."""
         after = move(self.amendment.changes.described(lease), Trigger.AMENDED)
+        check_sharing(self.service.types, connection, lease, after, now)
         after = rearmed(lease, after, now, self.service.settings.manager.warn_before_end)
         after = save_lease(connection, lease, after, now)
         if after.name != lease.name:
@@ -371,6 +374,7 @@ class _Work:
             message = "A lease that waits has to end after its start; delete it if it is not needed any more."
             raise InvalidInputError(message, field="end_date")
         after = replace(self.amendment.applied(current, window, now), status_reason=lease.status_reason)
+        check_sharing(self.service.types, connection, lease, after, now)
         after = save_lease(connection, lease, after, now)
         hurry_task(connection, LEASE, lease.id, now)
         put_event(connection, "lease.update", after, now)

@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from leasehold.model.allocation import Pick
     from leasehold.model.budget import Budget
     from leasehold.model.default_properties import DefaultProperties
+    from leasehold.model.lease import Lease
     from leasehold.model.margins import Margins
     from leasehold.model.no_show import NoShow
     from leasehold.resource_types.kind import Kind
+    from leasehold.resource_types.registry import ResourceTypes
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,11 @@ def promised_window(start: datetime, end: datetime, now: datetime) -> Window:
 def seen_by_project(snapshots: Mapping[str, Snapshot], project_id: str) -> dict[str, Snapshot]:
     """Return the pools as a project may use them: without what is for others."""
     return {pool: view.for_project(project_id) for pool, view in snapshots.items()}
+
+
+def seen_by_users(types: ResourceTypes, snapshots: Mapping[str, Snapshot], lease: Lease) -> dict[str, Snapshot]:
+    """Return the pools as a lease may use them: without what is closed to its project or to one it is shared with."""
+    return {pool: view.for_project(*types.projects_of(lease, pool)) for pool, view in snapshots.items()}
 
 
 @dataclass(frozen=True, slots=True)

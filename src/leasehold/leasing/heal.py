@@ -198,7 +198,8 @@ class Healing:
         """Return what changes for a lease that is locked after its pools."""
         over = allocations_beyond(self.service.types, connection, _resources_of(lease) & self.round.changed, now)
         with self.service.calendars.synced(connection, generations, now, evaluated) as snapshots:
-            views = _beside_windows(connection, lease, seen_by_lease(connection, lease, snapshots, now))
+            seen = seen_by_lease(self.service.types, connection, lease, snapshots, now)
+            views = _beside_windows(connection, lease, seen)
             rebinding = Rebinding(self.service, connection, generations, now, stay=frozenset({lease.id}))
             return self._mended(lease, views, rebinding, {each.id for each in over})
 

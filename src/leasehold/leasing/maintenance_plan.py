@@ -88,7 +88,7 @@ class Planning:
         window = promised_window(lease.begins, lease.window.end, self._now)
         terms = HealTerms(self.numbers, frozenset(), HealPolicy.REPLACE, window, self._service.margins)
         mended: dict[str, Mending] = {}
-        sight = replace(sight, view=sight.view.for_project(lease.project_id))
+        sight = replace(sight, view=sight.view.for_project(*self._service.types.projects_of(lease, HOST_POOL)))
         for part in lease.reservations:
             if not any(held.resource_number in self.numbers for held in held_by(part, lease)):
                 continue

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from leasehold.calendar.profile import Units, free_of
 from leasehold.db.published_offer import find_published
-from leasehold.leasing.decide import seen_by_project
+from leasehold.leasing.decide import seen_by_users
 from leasehold.model.budget import nothing_to_check
 from leasehold.model.errors import (
     ClaimedError,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
     from leasehold.model.published_offer import PublishedOffer
     from leasehold.resource_types.kind import Kind
+    from leasehold.resource_types.registry import ResourceTypes
 
 _SECOND: Final = timedelta(seconds=1)
 
@@ -92,15 +93,15 @@ def check_open(connection: Connection, wish: LendWish, end: datetime, now: datet
 
 
 def seen_by_lease(
-    connection: Connection, lease: Lease, pools: Mapping[str, Snapshot], now: datetime
+    types: ResourceTypes, connection: Connection, lease: Lease, pools: Mapping[str, Snapshot], now: datetime
 ) -> dict[str, Snapshot]:
-    """Return the pools as a lease is healed in them: those of its project, and a claim may have its resource again."""
-    views = seen_by_project(pools, lease.project_id)
+    """Return the pools as a lease is healed in them: those of its users, and a claim may have its resource again."""
+    views = seen_by_users(types, pools, lease)
     offer = None if lease.published_offer is None else find_published(connection, lease.published_offer)
     if offer is None or offer.resource is None or offer.status(now) is not PublishedStatus.AVAILABLE:
         return views
     pool = offer.resource.pool
-    return {**views, pool: pools[pool].for_project(lease.project_id, open_too=offer.resource.number)}
+    return {**views, pool: pools[pool].for_project(*types.projects_of(lease, pool), open_too=offer.resource.number)}
 
 
 def check_claimed_window(connection: Connection, lease: Lease, window: Window, now: datetime) -> None:

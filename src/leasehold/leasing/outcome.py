@@ -233,9 +233,13 @@ class _Completion:
     def _known(self, lease: Lease) -> Lease:
         """Return the lease with the facts that the drivers returned about its reservations."""
         facts = {outcome.reservation_id: outcome.cloud for outcome in self.outcomes if outcome.cloud}
+        told = {job.name: job.reservation.shares for job in self.step.jobs} if self.step.phase in _SHARING else {}
         for part in lease.reservations:
+            after = part.told(told[part.id]) if part.id in told and part.id in self._of(Result.DONE) else part
             if part.id in facts:
-                lease = lease.with_reservations({part.id}, cloud={**part.cloud, **facts[part.id]})
+                after = replace(after, cloud={**after.cloud, **facts[part.id]})
+            if after.cloud != part.cloud:
+                lease = lease.with_reservations({part.id}, cloud=after.cloud)
         return lease
 
     def _settled(self, lease: Lease, now: datetime) -> Lease:
@@ -307,6 +311,8 @@ class _Completion:
         return min([now + min(pauses), *(moment for moment in moments if moment > now)])
 
 
+_SHARING = frozenset({Phase.START, Phase.KEEP})
+"""The steps that tell the cloud which projects may use a reservation."""
 _FAILED = {
     Phase.START: Trigger.START_FAILED,
     Phase.BEFORE_END: Trigger.WARNING_FAILED,

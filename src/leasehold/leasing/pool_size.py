@@ -109,7 +109,7 @@ def _needs(service: Service, connection: Connection, resources: Sequence[Resourc
         if lease is not None and lease.waits:
             types = [(part, service.types.find(part.resource_type)) for part in lease.reservations]
             parts = [part for part, type_ in types if type_ is not None and type_.kind.pool == HOST_POOL]
-            mine = [each for each in drawn if each.open_to(lease.project_id)]
+            mine = [each for each in drawn if all(map(each.open_to, lease.projects))]
             yield Need(lease.id, tuple(_part(service, each, mine) for each in parts), window_at(lease.window, now))
 
 

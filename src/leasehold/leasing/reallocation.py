@@ -17,7 +17,7 @@ from leasehold.leasing.allocations import (
     rewrite,
     whole_left_by,
 )
-from leasehold.leasing.decide import Asked, promised_window, seen_by_project
+from leasehold.leasing.decide import Asked, promised_window, seen_by_users
 from leasehold.leasing.default_properties import judged
 from leasehold.leasing.flags import Flags, changed
 from leasehold.leasing.offer import Offering
@@ -145,7 +145,7 @@ class Reallocation:
         asked = self._asked(begun=reserved.start <= self.now)
         own = [part.id for part in parts]
         with calendars.synced(self.connection, self.generations, self.now, self.evaluated) as snapshots:
-            mine = seen_by_project(snapshots, lease.project_id)
+            mine = seen_by_users(self.service.types, snapshots, self.amendment.changes.described(lease))
             others = {pool: snapshot.without(own) for pool, snapshot in mine.items()}
             longest = held_longest(reserved, map(self.amendment.ending, parts))
             views = {pool: view.booked(self._kept_off(pool), longest) for pool, view in others.items()}

@@ -119,7 +119,7 @@ class Rebinding:
             log.exception("A bug in %s: reservation %s cannot be read, so it stays", each.resource_type, each.id)
             return None
         default = each.default if each.default is not None and each.default.applied else None
-        return Movable(each.id, each.lease_id, found.kind, request, each.held, each.project_id, default)
+        return Movable(each.id, each.lease_id, found.kind, request, each.held, each.projects, default)
 
     def _begun(self, moves: Sequence[Move]) -> set[str]:
         """Lock the leases that move, in the order of their ids, and return those that may not move any more."""

@@ -41,7 +41,7 @@ _BUG = "A bug in %s: other resources for reservation %s of lease %s could not be
 class Movable:
     """A reservation of another lease that may get other resources; `held` are its allocations, all with one window.
 
-    It gets only what its own project may use, and what has its `default` properties if what it has now has them: its
+    It gets only what its `projects` may use, and what has its `default` properties if what it has now has them: its
     owner was told so.
     """
 
@@ -50,7 +50,7 @@ class Movable:
     kind: Kind[Any]
     request: Any
     held: tuple[Allocation, ...]
-    project_id: str = ""
+    projects: tuple[str, ...] = ()
     default: DefaultProperties | None = None
 
     @property
@@ -145,7 +145,7 @@ class _Search:
         for one, gap, _ in self._helpful():
             for position, pick in enumerate(one.picks):
                 kept = (*one.picks[:position], *one.picks[position + 1 :])
-                for number in self._roomy(gap.for_project(one.project_id), pick, one.window):
+                for number in self._roomy(gap.for_project(*one.projects), pick, one.window):
                     moved = self._placed(one, gap.only({number}), kept)
                     picks = None if moved is None else self._decided(gap.booked(moved, one.window))
                     if moved is not None and picks is not None:
@@ -265,7 +265,7 @@ class _Search:
         It keeps of `held` what it can, by default of all that it has.
         """
         self.terms.budget.check()
-        view = view.for_project(one.project_id)
+        view = view.for_project(*one.projects)
         search = Search(
             *(
                 view if one.default is None else preferred(view, one.default, self.terms.budget.check),

@@ -266,7 +266,7 @@ class _Work:
         kind, held = self.chosen.type.kind, self.chosen.held
         window = part.ending.held(promised_window(lease.begins, lease.window.end, now))
         terms = self.service.terms(window, lease.window.duration + part.ending.tail)
-        view = pool.for_project(lease.project_id).booked(
+        view = pool.for_project(*self.service.types.projects_of(lease, held.pool)).booked(
             [Pick(number) for number in sorted(_vacated(lease, held.pool))], window
         )
         request = kind.exactly(kind.load(part.request), held.slots)

@@ -21,7 +21,7 @@ from leasehold.enforcement.deciding import Deciding
 from leasehold.enforcement.external import Call
 from leasehold.leasing.allocations import promise
 from leasehold.leasing.approval import Approval, approved
-from leasehold.leasing.decide import RefusedError, decide, promised_window, seen_by_project
+from leasehold.leasing.decide import RefusedError, decide, promised_window, seen_by_users
 from leasehold.leasing.default_properties import with_defaults
 from leasehold.leasing.external_view import ExternalView
 from leasehold.leasing.holds import Draws, draws_of, is_held, let_go
@@ -116,7 +116,7 @@ class _Try:
         ahead, lead = promised_window(self.window.start, self.window.end, now), Lead(lease.lead, now)
         rebinding = Rebinding(self.service, connection, generations, now)
         with self.service.calendars.synced(connection, generations, now, evaluated) as pools:
-            snapshots = seen_by_project(pools, lease.project_id)
+            snapshots = seen_by_users(self.service.types, pools, lease)
             own = {name: each.seen_by(mine.id) for name, each in snapshots.items()}
             decided = self._decided(own, ahead, lead, rebinding)
             got = with_defaults(moved, [part.kind.pool for part in self.asked], decided.picks, own)

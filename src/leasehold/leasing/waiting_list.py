@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from leasehold.db.lease import find_leases
 from leasehold.db.waiting import MOST, count_granted, waiting_for
-from leasehold.leasing.decide import Asked, RefusedError, Terms, decide, promised_window, seen_by_project
+from leasehold.leasing.decide import Asked, RefusedError, Terms, decide, promised_window, seen_by_users
 from leasehold.leasing.waiting_order import ahead_of
 from leasehold.model.errors import LeaseholdError, TakesTooLongError
 from leasehold.model.lead import Lead
@@ -93,7 +93,7 @@ class WaitingList:
         ahead = promised_window(window.start, window.end, self.now)
         terms = Terms(ahead, window.duration, margins, self.budget, Explain.NOTHING, use_disabled)
         terms = replace(terms, lead=Lead(lease.lead, self.now))
-        mine = seen_by_project(self.snapshots, lease.project_id)
+        mine = seen_by_users(self.service.types, self.snapshots, lease)
         snapshots = {name: each.seen_by(lease.id) for name, each in mine.items()}
         try:
             decide(snapshots, asked_of(self.service, lease), terms)

@@ -553,6 +553,36 @@ class ClaimedError(ConflictError):
         super().__init__(message, field="reservations")
 
 
+class ClaimSharingError(ConflictError):
+    """A lease that was made of a published offer is for the projects that the offer is for."""
+
+    code = "leasehold.published_offer.sharing"
+
+    def __init__(self, projects: Sequence[str]) -> None:
+        """Name the other projects, and say who can do something about it."""
+        super().__init__(
+            f"The lease was made of a published offer that is not open to {some_of(projects)}; leave them out of "
+            "`shared_with`, or ask the project that lends it.",
+            field="shared_with",
+            details={"projects": list(projects)},
+        )
+
+
+class ClosedToError(ConflictError):
+    """A lease is shared with projects that may use all that it has."""
+
+    code = "leasehold.lease.closed_to"
+
+    def __init__(self, projects: Sequence[str]) -> None:
+        """Name the projects that may not, and say who can do something about it."""
+        super().__init__(
+            f"Some of what the lease has is closed to {some_of(projects)}; leave them out of `shared_with`, or ask an "
+            "operator to open it to them.",
+            field="shared_with",
+            details={"projects": list(projects)},
+        )
+
+
 class StaleError(ConflictError):
     """The lease has changed since the client read it (If-Match)."""
 

@@ -133,6 +133,11 @@ class Lease:
         return sorted({project for part in self.kept for project in part.shared_with})
 
     @property
+    def projects(self) -> list[str]:
+        """The projects that may use it: its own first, then those that it is shared with."""
+        return [self.project_id, *self.shared_with]
+
+    @property
     def held_window(self) -> Window:
         """The window in which it holds resources: servers of a reservation may live on after its end."""
         return held_longest(self.window, (part.ending for part in self.kept))

@@ -21,7 +21,15 @@ DROPPED = "dropped"
 """The fact that its owner has dropped a reservation; it is never taken back."""
 
 SHARES = "shares"
-"""The fact with the projects that may use a reservation beside its own: true, or false for one that may no longer."""
+"""The fact with the projects that may use a reservation beside its own: true, or false for one that may no longer.
+
+One that may no longer is forgotten when the cloud has been told.
+"""
+
+
+def sharing(cloud: Mapping[str, Any]) -> list[str]:
+    """Return the other projects that may use a reservation with these facts."""
+    return sorted(project for project, may in cloud.get(SHARES, {}).items() if may)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +70,23 @@ class Reservation:
 
     @property
     def shares(self) -> Mapping[str, bool]:
-        """The other projects that may use it, or no longer may."""
+        """The other projects that may use it, and those that no longer may, of which the cloud is to be told."""
         return dict(self.cloud.get(SHARES, {}))
 
     @property
     def shared_with(self) -> list[str]:
         """The other projects that may use it."""
-        return sorted(project for project, may in self.shares.items() if may)
+        return sharing(self.cloud)
 
     def shared(self, projects: Collection[str]) -> Reservation:
         """Return the reservation open to these other projects, and to no others."""
         shares = dict.fromkeys(self.shares, False) | dict.fromkeys(projects, True)
+        return self._sharing(shares)
+
+    def told(self, shares: Mapping[str, bool]) -> Reservation:
+        """Return the reservation without the projects that may no longer use it, after the cloud was told of these."""
+        gone = {project for project, may in shares.items() if not may}
+        return self._sharing({project: may for project, may in self.shares.items() if may or project not in gone})
+
+    def _sharing(self, shares: Mapping[str, bool]) -> Reservation:
         return self if shares == self.shares else replace(self, cloud={**self.cloud, SHARES: shares})

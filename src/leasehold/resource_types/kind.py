@@ -124,6 +124,9 @@ class Kind(ABC, Generic[R]):
     whole: ClassVar[str | None] = None
     """The field of `Use` in which a whole resource of the pool counts 1; None if no project limit counts it."""
 
+    shared: ClassVar[bool] = True
+    """Whether the projects that a lease is shared with use what it has, which has to be open to all of them then."""
+
     healed: ClassVar[bool] = True
     """Whether healing replaces failed resources, and sets the flags; not where the request names its resources."""
 

@@ -15,9 +15,9 @@ CLOSED = "closed"
 """The owner of a reservation's aggregate to which no server can be added any more: no project has this id."""
 
 
-def closed(job: Job[Any]) -> dict[str, str]:
+def closed(job: Job[Any]) -> dict[str, str | None]:
     """Return the metadata of an aggregate to which no project can add a server any more."""
-    return {job.settings.owner_key: CLOSED, **dict.fromkeys(job.reservation.shares, "false")}
+    return {job.settings.owner_key: CLOSED, **dict.fromkeys(job.reservation.shares)}
 
 
 LIVING = "live on after the end of the lease"

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
+    from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
     from leasehold.resource_types.fields import RequestBody
     from leasehold.resource_types.kind import Kind
@@ -89,6 +90,12 @@ class ResourceTypes:
             return self.get(name)
         except MissingPluginError:
             return None
+
+    def projects_of(self, lease: Lease, pool: str) -> list[str]:
+        """Return the projects to which a resource of a pool has to be open, for the lease to get it."""
+        found = (self.find(part.resource_type) for part in lease.kept) if lease.shared_with else ()
+        used = any(each is not None and each.kind.pool == pool and each.kind.shared for each in found)
+        return lease.projects if used else [lease.project_id]
 
     def installed(self, name: str) -> ResourceType | None:
         """Return a type that a client named, switched on or not; None if there is no such plugin, or it is broken."""

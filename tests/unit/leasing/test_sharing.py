@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from leasehold.cloud.ports import CloudPermanentError
-from leasehold.model.errors import InUseError
-from tests.factory import flavors, hosts, instances, make_service, run_for
+from leasehold.model.errors import BusyError, ClaimSharingError, ClosedToError, InUseError, NotEnoughError
+from tests.factory import ALT, START, flavors, floating_ips, hosts, instances, make_service, run_for
 from tests.stateful.audit import audit, audit_cloud
 
 if TYPE_CHECKING:
@@ -119,3 +120,150 @@ def test_nothing_but_the_sharing_changes(world: World) -> None:
     assert share(world, lease, "alt").generation == generation
     assert world.amend(lease, end=3).shared_with == ["alt"]
     assert (world.holds(lease), world.told(lease)[-1]) == (held, ("lease.update", "ACTIVE"))
+
+
+@KINDS
+def test_who_may_use_it_no_longer_is_forgotten(world: World, asked: dict[str, Any]) -> None:
+    lease = world.active(asked, end=2)
+    name = lease.reservations[0].id
+
+    def known() -> tuple[set[str], set[str], set[str]]:
+        aggregate, flavor = world.cloud.aggregates.get(name), world.cloud.flavors.get(name)
+        assert aggregate is not None
+        keys = {key for key in aggregate.metadata if key.startswith("project-")}
+        access = {each for each in (flavor.projects if flavor else ()) if each.startswith("project-")}
+        return set(world.get(lease).reservations[0].shares), keys, access
+
+    for turn in range(4):
+        projects = {f"project-{turn}-{number}" for number in range(6)}
+        share(world, lease, *projects)
+        facts, keys, access = known()
+        assert facts == projects
+        if asked["resource_type"] == "physical:host":
+            assert keys == projects
+        else:
+            assert (keys, access) == (set(), projects)
+    share(world, lease)
+    assert known() == (set(), set(), set())
+    checked(world)
+
+
+def test_who_is_taken_off_while_a_step_runs_is_told_to_the_cloud_later(world: World) -> None:
+    lease = world.active(instances(2), end=2)
+    world.amend(lease, shared_with=("alt",))
+    world.break_down("flavors.grant")
+    run_for(world, seconds=1)
+    world.amend(lease, shared_with=())
+    assert world.get(lease).reservations[0].shares == {"alt": False}
+    world.cloud.faults.clear()
+    run_for(world, minutes=2)
+    assert world.get(lease).reservations[0].shares == {}
+    assert boots(world, lease) is None
+
+
+def test_many_are_not_taken_off_before_the_cloud_is_told(world: World) -> None:
+    lease = world.active(hosts(1), end=2)
+    world.break_down()
+
+    def shared_anew() -> None:
+        for turn in range(20):
+            world.amend(lease, shared_with=tuple(f"project-{turn}-{number}" for number in range(6)))
+
+    with pytest.raises(BusyError, match="to be told that 36 projects") as caught:
+        shared_anew()
+    assert caught.value.field == "shared_with"
+    assert len(world.get(lease).reservations[0].shares) == 36
+    world.cloud.faults.clear()
+    run_for(world, minutes=5)
+    assert world.get(lease).shared_with == sorted(world.get(lease).reservations[0].shares)
+    assert share(world, lease, "alt").shared_with == ["alt"]
+    checked(world)
+
+
+# ---------------------------------------------------------------- what is for some projects alone
+
+
+@KINDS
+def test_nobody_is_let_into_what_is_closed_to_them(world: World, asked: dict[str, Any]) -> None:
+    world.restrict(["demo", "third"], "cmp-01", "cmp-02")
+    lease = world.active(asked, end=2)
+    for more in ({}, {"name": "n"}, {"end": 3}):
+        with pytest.raises(ClosedToError, match="closed to alt") as caught:
+            world.amend(lease, shared_with=("alt", "third"), **more)
+        assert (caught.value.field, caught.value.details) == ("shared_with", {"projects": ["alt"]})
+    assert world.get(lease).shared_with == []
+    assert share(world, lease, "third").shared_with == ["third"]
+    world.restrict(None, "cmp-01", "cmp-02")
+    assert share(world, lease, "alt", "third").shared_with == ["alt", "third"]
+
+
+def test_addresses_are_not_shared_and_may_be_closed(tmp_path: Path) -> None:
+    with make_service(tmp_path, hosts=("cmp-01",), addresses=(201, 202, 203)) as world:
+        labels = [each.label for each in world.addresses.values()]
+        world.restrict(["demo"], *labels)
+        lease = world.active(hosts(1), floating_ips(1), end=2)
+        assert share(world, lease, "alt").shared_with == ["alt"]
+        # It may still get one that is closed to the other project.
+        assert len(world.holds(world.amend(lease, {"amount": 2}, 1), 1)) == 2
+
+
+def test_what_it_gets_later_is_open_to_all_that_use_it(world: World) -> None:
+    lease = world.active(hosts(1), end=4)
+    share(world, lease, "alt")
+    world.restrict(["demo"], "cmp-02")
+    assert set(world.holds(lease)) == {"cmp-01"}
+    with pytest.raises(NotEnoughError):
+        world.amend(lease, {"min": 2, "max": 2})
+    with pytest.raises(NotEnoughError):
+        world.swap(lease, host="cmp-01")
+    world.fail("cmp-01")
+    run_for(world, minutes=5)
+    assert world.holds(lease).keys() <= {"cmp-01"}
+    share(world, lease)
+    world.heal_now(lease)
+    assert set(world.holds(lease)) == {"cmp-02"}
+
+
+def test_it_does_not_make_room_on_what_is_closed_to_them(world: World) -> None:
+    world.restrict(["demo"], "cmp-02")
+    later = world.lease(hosts(1, resource_properties='["==", "$hypervisor_hostname", "cmp-01"]'), start=5, end=6)
+    moves = world.lease(hosts(1), start=2, end=3)
+    assert set(world.holds(moves)) == {"cmp-01"}
+    share(world, moves, "alt")
+    wish = hosts(1, resource_properties='["==", "$hypervisor_hostname", "cmp-01"]')
+    with pytest.raises(NotEnoughError):
+        world.lease(wish, start=2, end=3, caller=ALT)
+    share(world, moves)
+    assert set(world.holds(world.lease(wish, start=2, end=3, caller=ALT))) == {"cmp-01"}
+    assert set(world.holds(moves)) == {"cmp-02"}
+    assert set(world.holds(later)) == {"cmp-01"}
+
+
+def test_what_comes_back_is_open_to_all_that_use_it(world: World) -> None:
+    world.restrict(["demo", "alt"], "cmp-01", "cmp-02")
+    lease = world.active(hosts(2), end=4)
+    world.clock.advance(minutes=1)
+    world.claim(world.offer_part(lease, 2, end=3), end=2, amount=2)
+    with pytest.raises(ClosedToError):
+        world.amend(lease, shared_with=("third",))
+
+
+@pytest.mark.parametrize("of", ["an owner", "a lessee"])
+def test_a_claim_is_for_those_to_whom_the_offer_is_open(world: World, of: str) -> None:
+    def claimed(**more: Any) -> Lease:
+        if of == "an owner":
+            world.give("demo", "cmp-01", "cmp-02")
+            offer = world.publish("cmp-01" if more else "cmp-02", end=10, **more)
+        else:
+            lease = world.active(hosts(1), start=(world.now() - START) / timedelta(hours=1), end=4)
+            world.clock.advance(minutes=1)
+            offer = world.offer_part(lease, 1, **more)
+        made = world.claim(offer, end=2)
+        run_for(world, minutes=2)
+        return made
+
+    mine = claimed(for_project="alt")
+    with pytest.raises(ClaimSharingError, match="not open to third") as caught:
+        world.amend(mine, shared_with=("third",))
+    assert (caught.value.field, caught.value.details) == ("shared_with", {"projects": ["third"]})
+    assert share(world, claimed(), "third").shared_with == ["third"]

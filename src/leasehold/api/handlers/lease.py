@@ -53,7 +53,7 @@ from leasehold.model.errors import InvalidInputError, MissingParameterError, Ove
 from leasehold.model.heal_policy import chosen
 from leasehold.model.lease_type import LeaseType
 from leasehold.model.windows import OPEN_END
-from leasehold.resource_types.slots.names import RESERVATION_KEY
+from leasehold.resource_types.slots.names import LONGEST_TENANTS, RESERVATION_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -355,7 +355,11 @@ def _others(lease: Lease, projects: Sequence[str]) -> tuple[str, ...]:
         if each in (lease.project_id, RESERVATION_KEY):
             message = f"{each!r} is no other project; leave it out of `shared_with`."
             raise InvalidInputError(message, field="shared_with")
-    return tuple(sorted(set(projects)))
+    others = tuple(sorted(set(projects)))
+    if len(",".join((lease.project_id, *others))) > LONGEST_TENANTS:
+        message = f"Nova keeps the ids of all projects in {LONGEST_TENANTS} characters; share with fewer projects."
+        raise InvalidInputError(message, field="shared_with")
+    return others
 
 
 def known(call: Call, reservation: Mapping[str, Any], type_: ResourceType | None, place: str) -> Mapping[str, Any]:

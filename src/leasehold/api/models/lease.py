@@ -188,7 +188,7 @@ _SINCE_OF_CREATION = {
 _SHIFTS = ("extend_seconds", "shorten_seconds", "start_later_seconds", "start_earlier_seconds")
 _SINCE_OF_AMENDMENT = {**_SINCE, **dict.fromkeys(_SHIFTS, SPANS), "shared_with": SHARING}
 MOST_SHARES = 6
-"""Nova keeps the projects of an aggregate in a text of 255 characters, and their ids have up to 36."""
+"""Nova keeps the projects of an aggregate in a text of 255 characters, and their ids have 32, and seldom 36."""
 OtherProject = Annotated[str, Field(min_length=1, max_length=36, pattern="^[0-9A-Za-z-]+$")]
 
 

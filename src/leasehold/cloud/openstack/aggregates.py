@@ -35,16 +35,16 @@ class OpenStackAggregates:
         """Return all aggregates, by id."""
         return self._all("aggregates.list")
 
-    def ensure(self, name: str, zone: str | None, metadata: Mapping[str, str]) -> Aggregate:
+    def ensure(self, name: str, zone: str | None, metadata: Mapping[str, str | None]) -> Aggregate:
         """Create the aggregate, or update its zone and metadata to these values; other metadata stays.
+
+        Nova removes a key whose new value is None.
 
         Raises CloudTransientError while a member host prevents the new zone.
         """
         call = "aggregates.ensure"
         found = self._find(call, name) or self._create(call, name, zone)
-        lacking: dict[str, str | None] = {
-            key: value for key, value in metadata.items() if found.metadata.get(key) != value
-        }
+        lacking = {key: value for key, value in metadata.items() if found.metadata.get(key) != value}
         if found.zone != zone:
             lacking[ZONE] = zone
         if not lacking:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import and_, bindparam, delete, exists, insert, select, update
 
-from leasehold.cloud.ports import Aggregate, CloudPermanentError, CloudTransientError
+from leasehold.cloud.ports import Aggregate, CloudPermanentError, CloudTransientError, merged
 from leasehold.cloud.sandbox.faults import verb
 from leasehold.cloud.sandbox.port import HOST_NOW, STILL_THERE, Port, is_on
 from leasehold.cloud.sandbox.tables import aggregate_hosts, aggregates, hypervisors, servers
@@ -93,22 +93,25 @@ class SandboxAggregates(Port):
             return _to_aggregates(connection.execute(_ALL).mappings().all())
 
     @verb
-    def ensure(self, name: str, zone: str | None, metadata: Mapping[str, str]) -> Aggregate:
-        """Create the aggregate, or update its zone and metadata to these values; other metadata stays."""
+    def ensure(self, name: str, zone: str | None, metadata: Mapping[str, str | None]) -> Aggregate:
+        """Create the aggregate, or update its zone and metadata to these values; other metadata stays.
+
+        A key whose value is None is removed.
+        """
         # Most calls change nothing, so look first, without a lock.
         present = self._find(name)
-        if present is not None and present.zone == zone and metadata.items() <= present.metadata.items():
+        if present is not None and present.zone == zone and merged(present.metadata, metadata) == present.metadata:
             return present
         with writing(self.engine) as connection:
             row = connection.execute(_ROW_FOR_CHANGE, {"aggregate_name": name}).mappings().first()
             if row is None:
-                values = {"name": name, "zone": zone, "metadata": dict(metadata)}
+                values = {"name": name, "zone": zone, "metadata": merged({}, metadata)}
                 connection.execute(_ADD_AGGREGATE, values)
-            elif row["zone"] != zone or not metadata.items() <= row["metadata"].items():
+            elif row["zone"] != zone or merged(row["metadata"], metadata) != row["metadata"]:
                 if row["zone"] != zone:
                     self._check_new_zone(connection, row, zone)
-                merged = {**row["metadata"], **metadata}
-                values = {"aggregate_id": row["id"], "new_zone": zone, "new_metadata": merged}
+                wanted = merged(row["metadata"], metadata)
+                values = {"aggregate_id": row["id"], "new_zone": zone, "new_metadata": wanted}
                 connection.execute(_CHANGE, values)
             return _to_aggregates(connection.execute(_ONE, {"aggregate_name": name}).mappings().all())[0]
 

@@ -70,6 +70,7 @@ class FloatingIpKind(Kind[FloatingIpRequest]):
     id_name = "floatingip_id"
     whole = "floating_ips"
     public = True
+    shared = False
     not_enough = NotEnoughFloatingIpsError
     schema = FloatingIpBody
     request_type = FloatingIpRequest

@@ -11,6 +11,8 @@ RESERVATION_KEY = "reservation"
 SERVER_GROUP = "server_group_id"
 TENANT_KEY = "filter_tenant_id"
 FLAVOR_KEY = "aggregate_instance_extra_specs:reservation"
+LONGEST_TENANTS = 255
+"""The most characters that Nova keeps under a key of an aggregate, such as TENANT_KEY."""
 
 
 def resource_class(reservation_id: str) -> str:

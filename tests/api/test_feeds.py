@@ -11,10 +11,12 @@ from uuid import UUID
 
 import pytest
 from icalendar import Calendar
+from sqlalchemy import update
 
 from leasehold.api import rate_limit
 from leasehold.api.app import make_app
 from leasehold.conf.settings import RateSettings
+from leasehold.db.tables import leases
 from leasehold.leasing import feed as feeds
 from leasehold.model.feed import digest_of
 from tests.api.conftest import Client
@@ -118,6 +120,17 @@ def test_leases_are_events_with_uids_that_stay(member: Client, clock: Clock) -> 
     assert after["sequence"] > event["sequence"]
     member.ask("DELETE", f"/v1/leases/{one['id']}")
     assert events(member, url) == {}
+
+
+def test_a_reason_names_no_host(member: Client, service: Service) -> None:
+    url = made(member)["url"]
+    one = lease(member, "waits", "2031-05-02 09:00", "2031-05-02 12:00")
+    told = "Waiting for the previous lease to leave cmp-01."
+    service.db.transact(lambda connection: connection.execute(update(leases).values(status_reason=told)))
+    shown = member.ask("GET", f"/v1/leases/{one['id']}").json["lease"]["status_reason"]
+    (event,) = events(member, url).values()
+    assert str(event["description"]).splitlines()[:2] == ["Status: PENDING", shown]
+    assert b"cmp-01" not in read(member, url).content
 
 
 def test_a_lease_that_waits_is_tentative(member: Client) -> None:

@@ -36,3 +36,5 @@ class Sight:
 
 EVERYTHING = Sight()
 """What an operator may learn."""
+NOTHING = Sight(hosts=False, private=False, disabled=False)
+"""What somebody may learn who is not known."""

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from icalendar import Calendar, Event
 
+from leasehold.api.views.lease import reason_of
+from leasehold.model.caller import NOTHING
 from leasehold.model.states import LeaseStatus
 
 if TYPE_CHECKING:
@@ -85,8 +87,9 @@ def _lines(lease: Lease) -> Iterable[str]:
     yield f"Status: {lease.status}"
     if lease.open_ended:
         yield "It has no end; the one in the calendar is the last that there can be."
-    if lease.status_reason:
-        yield lease.status_reason
+    reason = reason_of(lease, NOTHING)
+    if reason:
+        yield reason
     for part in lease.kept:
         yield f"{part.resource_type} {_amount(part)}".rstrip()
     yield f"Lease: {lease.id}"

@@ -111,7 +111,7 @@ def lease_view(
 
 
 def _add_reason(answer: LeaseAnswer, lease: Lease, sight: Sight) -> None:
-    answer["status_reason"] = _reason(lease, sight)
+    answer["status_reason"] = reason_of(lease, sight)
 
 
 def _add_reason_of_waiting(answer: LeaseAnswer, lease: Lease, sight: Sight) -> None:
@@ -150,7 +150,7 @@ def _add_deletion(answer: LeaseAnswer, lease: Lease, _sight: Sight) -> None:
         answer["deleted_at"] = str(to_record(lease.deleted_at))
 
 
-def _reason(lease: Lease, sight: Sight) -> str | None:
+def reason_of(lease: Lease, sight: Sight) -> str | None:
     """Return the status reason, or to callers who may not list hosts one that names none."""
     reason = lease.status_reason
     # Why a lease still waits, or never came, is what a refusal says, and that names no host.

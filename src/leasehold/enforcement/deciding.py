@@ -6,21 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import datetime
 
-    from sqlalchemy import Connection
-
+    from leasehold.db.project import Allocated
     from leasehold.model.reservation import Reservation
     from leasehold.model.use import Use
 
 
 class Amounts(Protocol):
     """What the resource types know about the amounts of requests."""
-
-    @property
-    def whole(self) -> Mapping[str, str]:
-        """By pool, the amount of `Use` in which a whole resource counts 1."""
 
     def amount(self, part: Reservation) -> int:
         """Return the most that a reservation may get, in the noun of its type."""
@@ -32,13 +26,32 @@ class Amounts(Protocol):
         """Return what the amounts of a type count, for people."""
 
 
+class ProjectUse(Protocol):
+    """What projects use: `CountedUse` for a decision, `KnownUse` for a question that decides nothing."""
+
+    def take(self, project_id: str, more: Use, most: Use, now: datetime, /) -> bool:
+        """Add `more` to what the project uses and return True, if that is known to stay within `most`."""
+
+    def enter(self, project_id: str, /) -> None:
+        """Lock what the project uses, before it is counted."""
+
+    def keep(self, project_id: str, use: Use, now: datetime, /) -> None:
+        """Store what was counted."""
+
+    def open_leases(self, project_id: str, /, user_id: str | None = None) -> int:
+        """Return how many leases of the project, or of a user in it, are open."""
+
+    def allocated(self, project_id: str, /, *, but: str, user_id: str | None = None) -> list[Allocated]:
+        """Return what is allocated to open leases of the project, or of a user in it, without the lease `but`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Deciding:
-    """The transaction that decides about a lease, for filters that query the database, and its moment `now`.
+    """The decision about a lease, for filters that count: what projects `use`, and its moment `now`.
 
     `types` tells the amounts of requests.
     """
 
-    connection: Connection
+    use: ProjectUse
     now: datetime
     types: Amounts

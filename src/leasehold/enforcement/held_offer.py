@@ -9,14 +9,16 @@ from leasehold.db.project import enter
 from leasehold.model.errors import TooManyOffersError
 
 if TYPE_CHECKING:
-    from leasehold.enforcement.deciding import Deciding
+    from datetime import datetime
+
+    from sqlalchemy import Connection
 
 
-def check_offers(project_id: str, limit: int, deciding: Deciding) -> None:
+def check_offers(connection: Connection, project_id: str, limit: int, now: datetime) -> None:
     """Raise TooManyOffersError if the project may have no further offer.
 
     Until the transaction ends, other requests of the project for offers wait here, and for no pool.
     """
-    enter(deciding.connection, project_id)
-    if count_open_offers(deciding.connection, project_id, deciding.now) >= limit:
+    enter(connection, project_id)
+    if count_open_offers(connection, project_id, now) >= limit:
         raise TooManyOffersError(limit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from leasehold.db.project import allocated_to, count_open_leases, enter, keep_use, peak, take_use, total
+from leasehold.db.project import peak, total
 from leasehold.model.errors import TooManyLeasesError, TooMuchHeldError
 from leasehold.model.use import MOST, NAMES, NO_LIMIT, Use
 
@@ -37,6 +37,11 @@ class ProjectLimitsFilter:
         """Whether anything is limited."""
         return bool(self._by_project) or self._most != NO_LIMIT
 
+    @property
+    def counts(self) -> bool:
+        """Whether it counts what is allocated."""
+        return replace(self._most, leases=MOST) != NO_LIMIT
+
     def check_create(self, lease: Lease, deciding: Deciding) -> None:
         """Raise TooManyLeasesError or TooMuchHeldError for a new lease."""
         # One that waits was counted when it was made.
@@ -44,7 +49,7 @@ class ProjectLimitsFilter:
         most = self._most_of(lease.project_id)
         if most == NO_LIMIT:
             return
-        if asked.within(most) and take_use(deciding.connection, lease.project_id, asked, most, deciding.now):
+        if asked.within(most) and deciding.use.take(lease.project_id, asked, most, deciding.now):
             return
         _count(lease, asked, asked, most, deciding)
 
@@ -56,7 +61,7 @@ class ProjectLimitsFilter:
         same = lease.asked == proposed.asked
         if (same and inside) or most == NO_LIMIT:
             return
-        if take_use(deciding.connection, lease.project_id, growth, most, deciding.now):
+        if deciding.use.take(lease.project_id, growth, most, deciding.now):
             return
         asked = _asked(proposed, deciding)
         # Within the old window, only an amount that grows can exceed its limit.
@@ -74,10 +79,10 @@ class ProjectLimitsFilter:
 
 def _count(lease: Lease, asked: Use, growth: Use, most: Use, deciding: Deciding) -> None:
     """Count what the project's other leases use, raise the error of an exceeded limit, else store the new count."""
-    connection, project = deciding.connection, lease.project_id
-    enter(connection, project)
-    others = allocated_to(connection, project, deciding.types.whole, but=lease.id)
-    held = replace(peak(others, lease.counted_window), leases=count_open_leases(connection, project))
+    use, project = deciding.use, lease.project_id
+    use.enter(project)
+    others = use.allocated(project, but=lease.id)
+    held = replace(peak(others, lease.counted_window), leases=use.open_leases(project))
     if held.leases + growth.leases > most.leases:
         message = (
             f"The project has {held.leases} open leases, and it may have {most.leases}. "
@@ -95,7 +100,7 @@ def _count(lease: Lease, asked: Use, growth: Use, most: Use, deciding: Deciding)
             details = {"what": name, "limit": limit, "asked": wanted, "held": others_have}
             raise TooMuchHeldError(message, field="reservations", details=details)
     counted = replace(total(others), leases=held.leases + growth.leases) + replace(asked, leases=0)
-    keep_use(connection, project, counted, deciding.now)
+    use.keep(project, counted, deciding.now)
 
 
 def _asked(lease: Lease, deciding: Deciding) -> Use:

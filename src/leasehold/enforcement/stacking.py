@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leasehold.db.project import allocated_to, count_open_leases, enter, host_seconds, peak
+from leasehold.db.project import host_seconds, peak
 from leasehold.enforcement.open_end import counted
 from leasehold.model.errors import TooManyHoursError, TooManyLeasesError, TooMuchHeldError
 
@@ -36,11 +36,17 @@ class StackingFilter:
         most = self._limits
         return (most.user_open_leases, most.user_hosts, most.user_host_hours, most.project_host_hours) != (None,) * 4
 
+    @property
+    def counts(self) -> bool:
+        """Whether it counts what is allocated."""
+        most = self._limits
+        return (most.user_hosts, most.user_host_hours, most.project_host_hours) != (None,) * 3
+
     def check_create(self, lease: Lease, deciding: Deciding) -> None:
         """Raise TooManyLeasesError, TooMuchHeldError or TooManyHoursError for a new lease."""
         if not self.limits:
             return
-        enter(deciding.connection, lease.project_id)
+        deciding.use.enter(lease.project_id)
         self._check_count(lease, deciding)
         hosts = _hosts(lease, deciding)
         if hosts:
@@ -55,7 +61,7 @@ class StackingFilter:
         if not self.limits or not hosts or (inside and same):
             return
         # Also where less is asked for: the offer of a refusal may ask about later windows, when the pools are locked.
-        enter(deciding.connection, lease.project_id)
+        deciding.use.enter(lease.project_id)
         if inside and hosts <= before:
             return
         self._check_hosts(proposed, hosts, deciding)
@@ -66,7 +72,7 @@ class StackingFilter:
         most = self._limits.user_open_leases
         if most is None:
             return
-        count = count_open_leases(deciding.connection, lease.project_id, lease.user_id)
+        count = deciding.use.open_leases(lease.project_id, lease.user_id)
         # One that waits is counted already.
         if count + (not lease.waits) > most:
             message = (
@@ -114,8 +120,7 @@ class StackingFilter:
 
 
 def _others(lease: Lease, deciding: Deciding, user_id: str | None) -> list[Allocated]:
-    whole = deciding.types.whole
-    return allocated_to(deciding.connection, lease.project_id, whole, but=lease.id, user_id=user_id)
+    return deciding.use.allocated(lease.project_id, but=lease.id, user_id=user_id)
 
 
 def _hosts(lease: Lease, deciding: Deciding) -> int:

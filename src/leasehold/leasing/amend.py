@@ -17,7 +17,6 @@ from leasehold.db.outbox import put_event
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.task import LEASE, hurry_task
 from leasehold.db.waiting import hurry_waiting
-from leasehold.enforcement.deciding import Deciding
 from leasehold.enforcement.external import Call
 from leasehold.leasing import vacating
 from leasehold.leasing.allocations import held_by, pools_of
@@ -305,7 +304,7 @@ class _Work:
         if not changes.moves_nothing:
             seen = as_of(self.seen, now)
             after = self.amendment.applied(seen, new_window(seen, changes, now), now)
-            self.service.enforcement.check_update(seen, after, Deciding(connection, now, self.service.types))
+            self.service.enforcement.check_update(seen, after, self.service.deciding(connection, now))
         generations = lock_pools(connection, pools)
         lease = find_lease(connection, self.seen.id, lock=True)
         if lease is None or lease.generation != self.seen.generation:

@@ -15,7 +15,6 @@ from leasehold.db.pool import bump_pools, move_pools
 from leasehold.db.task import LEASE, add_task
 from leasehold.db.together import together
 from leasehold.db.waiting import hurry_tries, mark_waiting
-from leasehold.enforcement.deciding import Deciding
 from leasehold.enforcement.external import Call
 from leasehold.enforcement.held_offer import check_offers
 from leasehold.leasing.allocations import promise
@@ -62,6 +61,7 @@ if TYPE_CHECKING:
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.db.pool import LockedPools
     from leasehold.db.together import Writer
+    from leasehold.enforcement.deciding import Deciding
     from leasehold.leasing.calendars import Evaluated
     from leasehold.leasing.rebinding_search import Room
     from leasehold.leasing.service import Service
@@ -186,8 +186,8 @@ class _Creation:
         lease = new_lease(self.service, self.caller, self.draft, self.asked, window, now)
         waits = waiting is not None and self.draft.type.waits
         mine = WaitingLease(lease.id, lease.project_id, lease.user_id, waiting) if waiting and waits else None
-        deciding = Deciding(connection, now, self.service.types)
-        self._check_limits(lease, deciding)
+        deciding = self.service.deciding(connection, now)
+        self._check_limits(connection, lease, deciding)
         pools = self._pools if mine is None else pools_to_lock(self.service, connection, mine)
         generations = move_pools(connection, pools)
         # A resource that was given up during the wait for the lock was held until then.
@@ -251,9 +251,9 @@ class _Creation:
         if not decided.moves:
             self.service.calendars.note(generations, written)
 
-    def _check_limits(self, lease: Lease, deciding: Deciding) -> None:
+    def _check_limits(self, connection: Connection, lease: Lease, deciding: Deciding) -> None:
         if self.draft.hold is not None:
-            check_offers(lease.project_id, self.service.settings.leases.limits.offers, deciding)
+            check_offers(connection, lease.project_id, self.service.settings.leases.limits.offers, deciding.now)
         self.service.enforcement.check_create(lease, deciding)
 
     @property

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from leasehold.leasing.decide import RefusedError, allocate, decide
 from leasehold.model.errors import LeaseholdError, TakesTooLongError
 from leasehold.model.refusal import Refusal
-from leasehold.model.windows import Window, from_seconds, to_seconds
+from leasehold.model.windows import OPEN_END, Window, from_seconds, to_seconds
 from leasehold.resource_types.kind import Explain
 
 if TYPE_CHECKING:
@@ -47,10 +47,12 @@ class Windows:
     def first(self, after: int, last: int | None = None) -> Window | None:
         """Return the first window that starts on a whole minute from `after` to `last`, in seconds; None without one.
 
-        Raises TakesTooLongError, and the plugin's errors.
+        It ends when leases may end. Raises TakesTooLongError, and the plugin's errors.
         """
+        latest = to_seconds(OPEN_END) - 1 - self.terms.length // _SECOND
+        last = latest if last is None else min(last, latest)
         start: int | None = -(-after // MINUTE) * MINUTE
-        while start is not None and (last is None or start <= last):
+        while start is not None and start <= last:
             terms = self.at(start)
             later = self._first_alone(start)
             if later is None:

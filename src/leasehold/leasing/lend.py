@@ -19,7 +19,6 @@ from leasehold.db.outbox import put_event
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.resource import resources_by_number
 from leasehold.db.task import LEASE, add_task, hurry_task
-from leasehold.enforcement.deciding import Deciding
 from leasehold.enforcement.external import Call
 from leasehold.leasing.allocations import held_by
 from leasehold.leasing.approval import approved
@@ -145,7 +144,7 @@ class _Work:
     def __call__(self, connection: Connection) -> Lease:
         now, draft = self.service.now(), self._draft()
         lease = self._lease(draft, now)
-        self.service.enforcement.check_create(lease, Deciding(connection, now, self.service.types))
+        self.service.enforcement.check_create(lease, self.service.deciding(connection, now))
         generations = lock_pools(connection, {each.pool for each in self.chosen.held})
         lender, now = find_lease(connection, self.seen.id, lock=True), self.service.now()
         # The same generation means the same allocations, but for those on vacated hosts that were released since.

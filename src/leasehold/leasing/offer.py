@@ -15,7 +15,7 @@ from leasehold.leasing.free_windows import MINUTE, Windows, fits
 from leasehold.leasing.rebinding_search import Room
 from leasehold.model.errors import InUseError, LeaseholdError, TakesTooLongError
 from leasehold.model.refusal import NoWindow, Refusal
-from leasehold.model.windows import Window, from_seconds, is_storable, to_seconds
+from leasehold.model.windows import Window, from_seconds, to_seconds
 from leasehold.resource_types.fields import MOST
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class _Offer:
             return None, NoWindow.STARTED
         windows = Windows(where.snapshots, where.asked, where.terms)
         found = windows.first(to_seconds(where.terms.window.start))
-        if found is None or not is_storable(found.end):
+        if found is None:
             return None, NoWindow.UNRELEASED if windows.any_unreleased else NoWindow.NEVER
         return (found, NoWindow.NEVER) if where.allowed(found) else (None, NoWindow.LIMITS)
 

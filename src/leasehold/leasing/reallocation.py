@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from leasehold.db.resource import failed_resources
-from leasehold.enforcement.deciding import Deciding
 from leasehold.leasing.allocations import (
     Rewriting,
     check_left,
@@ -205,5 +204,5 @@ class Reallocation:
         """Return whether enforcement would allow the amended lease in this other window."""
         after = self.amendment.offered(self.lease, window, self.now)
         return self.service.enforcement.would_update(
-            self.lease, after, Deciding(self.connection, self.now, self.service.types)
+            self.lease, after, self.service.deciding(self.connection, self.now)
         )

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from leasehold.conf.settings import Settings
 from leasehold.db.clock import utc_now
+from leasehold.db.project_use import CountedUse
 from leasehold.enforcement.base import Enforcement
+from leasehold.enforcement.deciding import Deciding
 from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.decide import Terms
 from leasehold.leasing.enrolled import Enrolled
@@ -109,6 +111,10 @@ class Service:
         settings = self.settings.leases
         budget = Budget(settings.decision_seconds, self.steady)
         return Terms(window, length, self.margins, budget, use_disabled=use_disabled, lead=lead)
+
+    def deciding(self, connection: Connection, now: datetime) -> Deciding:
+        """Return what enforcement may use in the transaction that decides about a lease."""
+        return Deciding(CountedUse(connection, self.types.whole), now, self.types)
 
     def lead_of(self, kinds: Iterable[Kind[Any]]) -> timedelta:
         """Return the lead of a new lease with reservations of these kinds: the longest that is configured for them."""

@@ -17,7 +17,6 @@ from leasehold.db.outbox import put_event
 from leasehold.db.pool import LockedPools, bump_pools, lock_pools
 from leasehold.db.task import due_anew, finish_task, still_ours
 from leasehold.db.waiting import hurry_tries, hurry_waiting, next_clean
-from leasehold.enforcement.deciding import Deciding
 from leasehold.enforcement.external import Call
 from leasehold.leasing.allocations import promise
 from leasehold.leasing.approval import Approval, approved
@@ -103,7 +102,7 @@ class _Try:
         if waiting.expired(now):
             raise _NotGrantedError(self.seen.status_reason or "")
         moved = moved_to(self.seen, self.window)
-        self.service.enforcement.check_create(moved, Deciding(connection, now, self.service.types))
+        self.service.enforcement.check_create(moved, self.service.deciding(connection, now))
         mine = WaitingLease(moved.id, moved.project_id, moved.user_id, waiting)
         generations = lock_pools(connection, pools_to_lock(self.service, connection, mine))
         lease = find_lease(connection, self.seen.id, lock=True)

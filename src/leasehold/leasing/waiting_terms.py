@@ -9,6 +9,7 @@ from leasehold.conf.leases import LEAST_PAUSE
 from leasehold.model.errors import InvalidDateError, InvalidInputError, MissingParameterError
 from leasehold.model.lease_type import LeaseType
 from leasehold.model.waiting import Waiting
+from leasehold.model.windows import LAST_YEAR, moved
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,6 +40,9 @@ def waiting_terms(
         return None
     if draft.deadline is not None and draft.deadline <= now:
         message = "The deadline must be later than now."
+        raise InvalidDateError(message, field="deadline")
+    if draft.deadline is not None and moved(draft.deadline, draft.end - draft.start) is None:
+        message = f"A lease that is granted at this deadline would end after {LAST_YEAR}; send an earlier one."
         raise InvalidDateError(message, field="deadline")
     among = frozenset(pools)
     deadline = now + draw_limit if best_effort and draft.deadline is None else draft.deadline

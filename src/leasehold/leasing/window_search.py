@@ -8,26 +8,26 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
+from heapq import merge
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from leasehold.enforcement.deciding import Deciding
+from leasehold.db.project_use import KnownUse
 from leasehold.leasing.decide import decide, seen_by_project
 from leasehold.leasing.free_windows import MINUTE, Windows
-from leasehold.leasing.new_lease import new_lease, read_reservations
+from leasehold.leasing.new_lease import read_reservations
 from leasehold.leasing.offer import Offering
 from leasehold.leasing.requests import conditions_asked
+from leasehold.leasing.window_limits import WindowLimits, window_limits
 from leasehold.model.budget import Budget
 from leasehold.model.caller import EVERYTHING
-from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import InvalidDateError, LeaseholdError, LimitExceededError, NotEnoughError, NoWindowError
 from leasehold.model.lead import Lead
-from leasehold.model.windows import Window, from_seconds, to_seconds
+from leasehold.model.windows import LAST_YEAR, Window, from_seconds, moved, to_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
-
-    from sqlalchemy import Connection
 
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.leasing.decide import Asked, Terms
@@ -96,85 +96,61 @@ def search_windows(
         for number, raws in enumerate(wish.alternatives)
     ]
     parts = [part for each in asked for part in each]
+    use = _use_of(service, caller)
 
     def look(pools: Mapping[str, Snapshot], now: datetime) -> Search:
         snapshots = seen_by_project(pools, caller.project_id)
-        found: list[FoundWindow] = []
-        refused: dict[int, LeaseholdError] = {}
         budget = Budget(service.settings.leases.decision_seconds, service.steady)
-        for number, each in enumerate(asked):
+        seekers: list[_Seeker] = []
+        for each in asked:
             lead = Lead(service.lead_of(part.kind for part in each), now)
-            seeker = _Seeker(service, snapshots, each, wish, max(begin, now), last, lead, budget)
-            try:
-                found += [FoundWindow(number, window, seeker.amounts(window)) for window in seeker.windows()]
-            except (NotEnoughError, NoWindowError) as error:
-                refused[number] = error
-        return Search(found, refused)
+            limits = window_limits(service, caller, each, use, now, wish.shortest or wish.duration)
+            seekers.append(_Seeker(service, snapshots, each, wish, max(begin, now), last, lead, budget, limits))
+        return _earliest(seekers, wish.limit)
 
-    pools = {part.kind.pool for part in parts}
-    search = service.ask(pools, look, conditions_asked(parts))
-    search = _within_limits(service, caller, asked, search)
-    ranked = sorted(search.windows, key=lambda each: (each.window.start, each.alternative))
-    return Search(ranked[: wish.limit], search.refused)
+    return service.ask({part.kind.pool for part in parts}, look, conditions_asked(parts))
 
 
-class _CountedError(Exception):
-    """Ends the transaction of `_within_limits` without a trace, with what it found."""
-
-    def __init__(self, denied: Sequence[LeaseholdError | None]) -> None:
-        """Keep for each window why it is denied; None for the others."""
-        super().__init__()
-        self.denied = denied
+def _use_of(service: Service, caller: Caller) -> KnownUse:
+    """Return what the caller's project uses. It is read before the calendars, whose locks nobody holds for a query."""
+    counts = service.enforcement.counts(caller.project_id)
+    with service.db.reading() as connection:
+        return KnownUse.read(connection, caller.project_id, caller.user_id, service.types.whole, counts=counts)
 
 
-def _within_limits(service: Service, caller: Caller, asked: Sequence[Sequence[Asked]], search: Search) -> Search:
-    """Return what was found without the windows that the limits on leases forbid.
-
-    The limits are checked when no calendar is locked: requests that wait for a calendar have a connection each. A check
-    adds to what the project uses, so all of it is rolled back.
-    """
-
-    def check(connection: Connection) -> None:
-        deciding = Deciding(connection, service.now(), service.types)
-        raise _CountedError(
-            [_denied(service, caller, asked[each.alternative], each, deciding) for each in search.windows]
-        )
-
-    if not search.windows:
-        return search
-    denied: Sequence[LeaseholdError | None] = ()
-    try:
-        service.db.transact(check)
-    except _CountedError as counted:
-        denied = counted.denied
-    pairs = list(zip(search.windows, denied, strict=True))
-    allowed = [each for each, error in pairs if error is None]
-    refused = dict(search.refused)
-    for each, error in pairs:
-        if error is not None and all(other.alternative != each.alternative for other in allowed):
-            refused.setdefault(each.alternative, error)
-    return Search(allowed, refused)
+def _earliest(seekers: Sequence[_Seeker], limit: int) -> Search:
+    """Return the earliest windows of all alternatives; no more are looked for than these and one of each."""
+    refused: dict[int, LeaseholdError] = {}
+    rows: list[Iterator[tuple[datetime, int, Window]]] = []
+    for number, seeker in enumerate(seekers):
+        windows = seeker.windows()
+        try:
+            first = next(windows)
+        except (NotEnoughError, NoWindowError, LimitExceededError) as error:
+            refused[number] = error
+        else:
+            rows.append(_ranked(number, chain([first], windows)))
+    earliest = islice(merge(*rows), limit)
+    return Search([FoundWindow(number, each, seekers[number].amounts(each)) for _, number, each in earliest], refused)
 
 
-def _denied(
-    service: Service, caller: Caller, asked: Sequence[Asked], found: FoundWindow, deciding: Deciding
-) -> LeaseholdError | None:
-    """Return why the caller may not have this lease in this window; None if it may be had."""
-    draft = LeaseDraft("", found.window.start, found.window.end)
-    lease = new_lease(service, caller, draft, asked, found.window, deciding.now)
-    point = deciding.connection.begin_nested()
-    try:
-        service.enforcement.check_create(lease, deciding)
-    except LimitExceededError as error:
-        return error
-    finally:
-        point.rollback()
-    return None
+def _ranked(number: int, windows: Iterable[Window]) -> Iterator[tuple[datetime, int, Window]]:
+    for each in windows:
+        yield each.start, number, each
+
+
+def _whole_minute(moment: datetime) -> datetime:
+    """Return the first moment from this one on at which a window may start."""
+    return from_seconds(-(-to_seconds(moment) // MINUTE) * MINUTE)
 
 
 def _last_start(wish: Wish, begin: datetime) -> int | None:
     """Return the last moment at which the lease may start, in seconds; raises InvalidDateError for the bounds."""
-    if wish.end is not None and wish.end < begin + (wish.shortest or wish.duration):
+    shortest = wish.shortest or wish.duration
+    if moved(_whole_minute(begin), shortest) is None:
+        message = f"A lease ends in {LAST_YEAR} at the latest; ask for an earlier start, or for a shorter lease."
+        raise InvalidDateError(message, field="start_date")
+    if wish.end is not None and wish.end < begin + shortest:
         message = "The lease does not fit before this end; ask for a later one, or for a shorter lease."
         raise InvalidDateError(message, field="end_date")
     if wish.latest is not None and wish.latest < begin:
@@ -195,31 +171,46 @@ class _Seeker:
     last: int | None
     lead: Lead
     budget: Budget
+    limits: WindowLimits
 
-    def windows(self) -> list[Window]:
-        """Return the first windows, of the wanted duration or of the longest that is possible.
+    def windows(self) -> Iterator[Window]:
+        """Yield the first windows, of the wanted duration or of the longest that is possible.
 
-        Raises NotEnoughError or NoWindowError if there is none.
+        Raises NotEnoughError, NoWindowError or LimitExceededError if there is none.
         """
-        found = self._of_length(self.wish.duration, self.wish.limit)
-        if not found and self.wish.shortest is not None:
-            found = self._of_length(self._longest(self.wish.shortest), self.wish.limit)
-        if not found:
+        start, length = to_seconds(self.begin), self.wish.duration
+        window = self._first(start, length)
+        if window is None and self.wish.shortest is not None:
+            length = self._longest(self.wish.shortest)
+            window = self._first(start, length)
+        if window is None:
             raise self._refusal()
-        return found
+        while window is not None:
+            yield window
+            window = self._first(to_seconds(window.end), length)
 
     def amounts(self, window: Window) -> list[int]:
         """Return how much each reservation would get in a window."""
         terms = self._terms(window.start, window.duration)
         return [sum(pick.slots for pick in picks) for picks in decide(self.snapshots, self.asked, terms)]
 
-    def _of_length(self, length: timedelta, most: int) -> list[Window]:
-        start, found = to_seconds(self.begin), list[Window]()
+    def _first(self, after: int, length: timedelta) -> Window | None:
+        """Return the first window of a length that starts at a moment or later, and that the limits allow."""
+        start: int | None = after
+        while start is not None and (window := self._fitting(start, length)) is not None:
+            self.budget.check()
+            denied = self.limits.denied(window)
+            if denied is None:
+                return window
+            start = self.limits.later(denied, window)
+        return None
+
+    def _fitting(self, after: int, length: timedelta) -> Window | None:
+        """Return the first window of a length that starts at a moment or later, whatever the limits say."""
+        if moved(self.begin, length) is None:
+            return None
         windows = Windows(self.snapshots, self.asked, self._terms(self.begin, length))
-        while len(found) < most and (window := windows.first(start, self._last_of(length))) is not None:
-            found.append(window)
-            start = to_seconds(window.end)
-        return found
+        return windows.first(after, self._last_of(length))
 
     def _terms(self, start: datetime, length: timedelta) -> Terms:
         terms = self.service.terms(Window(start, start + length), length, lead=self.lead)
@@ -228,7 +219,7 @@ class _Seeker:
     def _last_of(self, length: timedelta) -> int | None:
         """Return the last moment at which a lease of this length may start."""
         bounds = [self.last] if self.last is not None else []
-        bounds += [to_seconds(self.wish.end - length)] if self.wish.end is not None else []
+        bounds += [to_seconds(self.wish.end) - int(length.total_seconds())] if self.wish.end is not None else []
         return min(bounds, default=None)
 
     def _longest(self, shortest: timedelta) -> timedelta:
@@ -236,7 +227,7 @@ class _Seeker:
         least, most = shortest.total_seconds() // MINUTE, self.wish.duration.total_seconds() // MINUTE
         while least < most:
             middle = (least + most + 1) // 2
-            if self._of_length(timedelta(minutes=middle), 1):
+            if self._first(to_seconds(self.begin), timedelta(minutes=middle)) is not None:
                 least = middle
             else:
                 most = middle - 1
@@ -245,12 +236,18 @@ class _Seeker:
     def _refusal(self) -> LeaseholdError:
         """Return why there is no window."""
         length = self.wish.shortest or self.wish.duration
-        start = from_seconds(-(-to_seconds(self.begin) // MINUTE) * MINUTE)
-        terms = self._terms(start, length)
+        window = self._fitting(to_seconds(self.begin), length)
+        denied = None if window is None else self.limits.denied(window)
+        if denied is not None:
+            return denied
+        terms = self._terms(_whole_minute(self.begin), length)
         seconds = self.service.settings.leases.explanation_seconds
         try:
-            Offering(self.snapshots, self.asked, terms, lambda _: True, seconds).decide()
+            Offering(self.snapshots, self.asked, terms, self._allowed, seconds).decide()
         except NotEnoughError as error:
             return error
         # It would fit at once, but not start on a whole minute that the bounds allow.
         return NoWindowError()
+
+    def _allowed(self, window: Window) -> bool:
+        return self.limits.denied(window) is None

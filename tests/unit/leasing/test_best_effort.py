@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,7 +17,13 @@ from leasehold.leasing import resource
 from leasehold.leasing.audit.repair import repair
 from leasehold.leasing.enrol import enrol
 from leasehold.leasing.pool_size import planned
-from leasehold.model.errors import CloudUnavailableError, InUseError, InvalidInputError, NotEnoughError
+from leasehold.model.errors import (
+    CloudUnavailableError,
+    InUseError,
+    InvalidDateError,
+    InvalidInputError,
+    NotEnoughError,
+)
 from leasehold.model.finding import FindingKind
 from leasehold.model.lease_type import LeaseType
 from leasehold.model.pool_size import Size
@@ -239,6 +245,11 @@ def test_the_fields_of_other_types_are_refused(world: World) -> None:
     with pytest.raises(InvalidInputError) as error:
         effort(world, hosts(1), retry_pause=timedelta(minutes=1))
     assert error.value.field == "retry_seconds"
+    late = datetime(9998, 12, 31, 23, 30, tzinfo=UTC)
+    for kind, part in ((LeaseType.BEST_EFFORT, racked(3)), (LeaseType.WAITLIST, hosts(1))):
+        with pytest.raises(InvalidDateError, match="would end after 9998") as caught:
+            world.lease(part, end=1, type=kind, deadline=late)
+        assert caught.value.field == "deadline"
 
 
 # ------------------------------------------------------------ in vain

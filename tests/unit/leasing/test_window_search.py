@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from leasehold.conf.settings import LeaseSettings, LimitSettings
+from leasehold.enforcement.base import Enforcement
 from leasehold.leasing.delete import delete_lease
 from leasehold.leasing.queries import get_lease
 from leasehold.leasing.window_search import Wish, search_windows
@@ -19,6 +21,7 @@ from leasehold.model.errors import (
     LimitExceededError,
     NotEnoughError,
 )
+from tests.counts.meter import Meter
 from tests.factory import DEMO, flavors, floating_ips, hosts, instances, run_until
 from tests.stateful.audit import dump
 
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
+TOTALS = {"hosts": 5, "vcpus": 60, "memory_mb": 60_000, "floating_ips": 4}
 LAST = 8
 """Leases begin and end within so many hours, on quarters of an hour."""
 QUARTER = 0.25
@@ -68,23 +72,31 @@ def fill(world: World, rng: random.Random) -> None:
         start = rng.randrange(int(LAST / QUARTER)) * QUARTER
         try:
             world.lease(any_part(rng), start=start, end=start + rng.randint(1, 12) * QUARTER)
-        except NotEnoughError:
+        except (NotEnoughError, LimitExceededError):
             continue
 
 
 def is_granted(world: World, parts: Sequence[dict[str, Any]], start: float, hours: float) -> bool:
     try:
         lease = world.lease(*parts, start=start, end=start + hours)
-    except NotEnoughError:
+    except (NotEnoughError, LimitExceededError):
         return False
     delete_lease(world.service, lease.id)
     return True
 
 
+def some_limits(rng: random.Random) -> LimitSettings:
+    totals = {name: rng.randint(1, most) for name, most in TOTALS.items() if rng.random() < 0.5}
+    mine, ours = (rng.choice([None, rng.randint(5, 60)]) for _ in range(2))
+    user_hosts = rng.choice([None, rng.randint(1, 4)])
+    return LimitSettings(totals=totals, user_hosts=user_hosts, user_host_hours=mine, project_host_hours=ours)
+
+
+@pytest.mark.parametrize("limited", ["without limits", "with limits"])
 @pytest.mark.parametrize("seed", range(16))
-def test_the_windows_are_granted_and_no_earlier_one_is(world: World, seed: int) -> None:
+def test_the_windows_are_granted_and_no_earlier_one_is(world: World, seed: int, limited: str) -> None:
     rng = random.Random(seed)  # noqa: S311 - a reproducible choice, no secret.
-    world = world.with_settings(leases=QUIET)
+    world = world.with_settings(leases=replace(QUIET, limits=some_limits(rng)) if limited == "with limits" else QUIET)
     fill(world, rng)
     alternatives = [[any_part(rng) for _ in range(rng.randint(1, 2))] for _ in range(rng.randint(1, 2))]
     hours, limit = rng.randint(1, 8) * QUARTER, rng.randint(1, 3)
@@ -166,6 +178,72 @@ def test_the_limits_of_the_project_count(world: World) -> None:
     world.lease(hosts(5), start=0, end=3.5)
     refused = search(world, [hosts(1)]).refused[0]
     assert isinstance(refused, LimitExceededError)
+
+
+def test_a_later_window_is_found_where_the_limits_forbid_the_first_ones(world: World) -> None:
+    limits = LimitSettings(totals={"hosts": 3})
+    world = world.with_settings(leases=replace(QUIET, limits=limits))
+    world.lease(hosts(2), start=0, end=3)
+    world.lease(hosts(3), start=4, end=6)
+    assert found(world, search(world, [hosts(2)], limit=3)) == [(0, 3, 4), (0, 6, 7), (0, 7, 8)]
+    assert found(world, search(world, [hosts(2)], hours=2)) == [(0, 6, 8)]
+    result = search(world, [hosts(2)], hours=2, latest=world.hour(5))
+    assert "other leases of the project have up to 2 then" in result.refused[0].message
+    # No other time would help.
+    assert "asks for 4 hosts" in search(world, [hosts(4)]).refused[0].message
+
+
+def test_a_shorter_lease_is_found_where_the_limits_forbid_the_wanted_one(world: World) -> None:
+    for more in (
+        {"enforcement_filters": ("MaxLeaseDurationFilter",), "max_duration": timedelta(hours=2)},
+        {"limits": LimitSettings(project_host_hours=4)},
+    ):
+        bounded = world.with_settings(leases=replace(QUIET, **more))
+        refused = search(bounded, [hosts(2)], hours=3).refused[0]
+        assert isinstance(refused, LimitExceededError)
+        assert found(bounded, search(bounded, [hosts(2)], hours=3, shortest=HOUR)) == [(0, 0, 2)]
+
+
+def test_what_is_offered_in_a_refusal_is_within_the_limits(world: World) -> None:
+    limits = LimitSettings(end_lookahead=timedelta(hours=4))
+    filters = ("MaxLookaheadFilter",)
+    world = world.with_settings(leases=replace(QUIET, limits=limits, enforcement_filters=filters))
+    world.lease(hosts(5), start=0, end=3.5)
+    refused = search(world, [hosts(1)], latest=world.hour(3)).refused[0]
+    assert isinstance(refused, NotEnoughError)
+    assert refused.refusal.nearest is None
+
+
+def test_no_more_is_decided_than_is_wanted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = world.with_settings(leases=replace(QUIET, limits=LimitSettings(totals={"hosts": 3})))
+    checked: list[Any] = []
+    check = Enforcement.check_create
+
+    def counted(self: Enforcement, lease: Any, deciding: Any) -> None:
+        checked.append(lease.window)
+        check(self, lease, deciding)
+
+    monkeypatch.setattr(Enforcement, "check_create", counted)
+    assert len(search(world, *[[hosts(1)] for _ in range(10)], limit=20).windows) == 20
+    assert len(checked) <= 30
+    meter = Meter(world.engine)
+    many = meter.of(lambda: search(world, *[[hosts(1)] for _ in range(10)], limit=20))
+    assert many["statements"] == meter.of(lambda: search(world, [hosts(1)]))["statements"]
+
+
+@pytest.mark.parametrize("hour", [1, 24 * 366])
+def test_no_window_lies_beyond_the_last_date(world: World, hour: int) -> None:
+    last = datetime(9998, 12, 31, 23, 59, tzinfo=UTC)
+    near = last - timedelta(hours=hour)
+    assert search(world, [hosts(1)], earliest=near, limit=9).windows[-1].window.end <= last
+    wish: dict[str, Any] = {"earliest": near, "hours": hour + 1}
+    with pytest.raises(InvalidDateError) as caught:
+        search(world, [hosts(1)], **wish)
+    assert caught.value.field == "start_date"
+    shorter = search(world, [hosts(1)], **wish, shortest=timedelta(minutes=30), limit=9)
+    assert [each.window.end for each in shorter.windows] == [last]
+    with pytest.raises(InvalidDateError):
+        search(world, [hosts(1)], hours=24 * 366 * 9000)
 
 
 WRONG: dict[str, tuple[dict[str, Any], dict[str, float], type[LeaseholdError], str]] = {

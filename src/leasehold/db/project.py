@@ -44,6 +44,9 @@ _TAKE = (
     )
     .values({name: project_use.c[name] + bindparam(f"more_{name}", type_=BigInteger) for name in NAMES})
 )
+_BOUNDS = select(*(project_use.c[name] for name in NAMES)).where(
+    project_use.c.project_id == bindparam("project"), project_use.c.counted_at > bindparam("since")
+)
 _ENTER = (
     update(project_use).where(project_use.c.project_id == bindparam("project")).values(turns=project_use.c.turns + 1)
 )
@@ -91,6 +94,12 @@ def take_use(connection: Connection, project_id: str, more: Use, most: Use, now:
     for name, amount, limit in zip(NAMES, more.amounts, most.amounts, strict=True):
         values |= {f"more_{name}": amount, f"room_{name}": limit - amount}
     return connection.execute(_TAKE, {"project": project_id, "since": now - COUNTED_FOR, **values}).rowcount == 1
+
+
+def use_bounds(connection: Connection, project_id: str, now: datetime) -> Use | None:
+    """Return the upper bounds of what a project uses, which `take_use` adds to; None where it would count."""
+    row = connection.execute(_BOUNDS, {"project": project_id, "since": now - COUNTED_FOR}).first()
+    return None if row is None else Use(*row)
 
 
 def enter(connection: Connection, project_id: str) -> None:

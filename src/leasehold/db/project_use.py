@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from leasehold.db.project import allocated_to, count_open_leases, enter, keep_use, take_use
+from leasehold.db.project import allocated_to, count_open_leases, enter, keep_use, take_use, use_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,39 +45,44 @@ class CountedUse:
         return allocated_to(self.connection, project_id, self.whole, but=but, user_id=user_id)
 
 
+class UncountedError(Exception):
+    """What is known of a project's use does not say whether a lease stays within its limits: it has to be counted."""
+
+
 @dataclass(frozen=True, slots=True)
 class KnownUse:
-    """What the project of a caller uses, and the caller of that, as they were read: nothing is locked or written.
+    """What a project uses, as it was read, for questions that decide nothing: nothing is locked or written.
 
-    `allocations` are empty if no limit counts them.
+    `bounds` are upper bounds, None without any. `counted` is what the project has, and the user in it, by the user's
+    id, None for the project; without it UncountedError is raised where the bounds do not say enough.
     """
 
-    leases: int
-    leases_of_user: int
-    allocations: list[Allocated]
-    allocations_of_user: list[Allocated]
+    bounds: Use | None
+    counted: Mapping[str | None, tuple[int, list[Allocated]]] | None = None
 
     @classmethod
-    def read(
-        cls, connection: Connection, project_id: str, user_id: str, whole: Mapping[str, str], *, counts: bool
-    ) -> KnownUse:
-        """Read it; `counts` says that some limit counts what is allocated."""
+    def bounded(cls, connection: Connection, project_id: str, now: datetime) -> KnownUse:
+        """Read the upper bounds alone: one row, however many leases there are."""
+        return cls(use_bounds(connection, project_id, now))
+
+    @classmethod
+    def read(cls, connection: Connection, project_id: str, user_id: str, whole: Mapping[str, str]) -> KnownUse:
+        """Count what the project uses, and the user in it; `whole` is as in `allocated_to`."""
         use = CountedUse(connection, whole)
-        return cls(
-            use.open_leases(project_id),
-            use.open_leases(project_id, user_id),
-            use.allocated(project_id, but="") if counts else [],
-            use.allocated(project_id, but="", user_id=user_id) if counts else [],
-        )
+        counted = {
+            each: (use.open_leases(project_id, each), use.allocated(project_id, but="", user_id=each))
+            for each in (None, user_id)
+        }
+        return cls(None, counted)
 
     @property
     def ends(self) -> list[int]:
         """When the project uses less than before, in seconds since the epoch, ascending."""
-        return sorted({each.end for each in self.allocations})
+        return [] if self.counted is None else sorted({each.end for each in self.counted[None][1]})
 
-    def take(self, _project_id: str, _more: Use, _most: Use, _now: datetime) -> bool:
-        """Return False: nothing is taken, so what was read is counted."""
-        return False
+    def take(self, _project_id: str, more: Use, most: Use, _now: datetime) -> bool:
+        """Return whether the upper bounds and `more` stay within `most`; nothing is taken."""
+        return self.bounds is not None and (self.bounds + more).within(most)
 
     def enter(self, _project_id: str) -> None:
         """Lock nothing."""
@@ -86,9 +91,14 @@ class KnownUse:
         """Store nothing."""
 
     def open_leases(self, _project_id: str, user_id: str | None = None) -> int:
-        """Return how many leases the project, or the user, has."""
-        return self.leases if user_id is None else self.leases_of_user
+        """Return how many leases the project, or the user, has; raises UncountedError."""
+        return self._of(user_id)[0]
 
     def allocated(self, _project_id: str, *, but: str, user_id: str | None = None) -> list[Allocated]:  # noqa: ARG002 - a lease that was not made has nothing to leave out
-        """Return what is allocated to the project, or to the user in it."""
-        return self.allocations if user_id is None else self.allocations_of_user
+        """Return what is allocated to the project, or to the user in it; raises UncountedError."""
+        return self._of(user_id)[1]
+
+    def _of(self, user_id: str | None) -> tuple[int, list[Allocated]]:
+        if self.counted is None:
+            raise UncountedError
+        return self.counted[user_id]

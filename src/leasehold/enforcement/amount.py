@@ -20,8 +20,6 @@ class MaxLeaseSizeFilter:
     An amendment is refused only where it asks for more than the lease had.
     """
 
-    counts = False
-
     def __init__(self, settings: LeaseSettings) -> None:
         """Read the limits."""
         self._reservations = settings.limits.reservations

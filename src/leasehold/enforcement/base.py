@@ -40,10 +40,6 @@ class Filter(Protocol):
     def limits(self) -> bool:
         """Whether any limit of this filter is configured."""
 
-    @property
-    def counts(self) -> bool:
-        """Whether it counts what is allocated to a project or a user."""
-
     def check_create(self, lease: Lease, deciding: Deciding) -> None:
         """Check a lease that is about to be made."""
 
@@ -79,10 +75,6 @@ class Enforcement:
         """Raise TooMuchAskedError if one lease of the project may not have this many reservations."""
         if self.size is not None and project_id not in self.exempt_projects:
             self.size.check_count(count)
-
-    def counts(self, project_id: str) -> bool:
-        """Say whether some filter counts what is allocated to the project."""
-        return project_id not in self.exempt_projects and any(rule.counts for rule in self.filters)
 
     def check_create(self, lease: Lease, deciding: Deciding) -> None:
         """Run every filter on a new lease."""

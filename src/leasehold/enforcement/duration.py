@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 class MaxLeaseDurationFilter:
     """Refuses leases longer than `max_lease_duration`, except those of exempt projects."""
 
-    counts = False
-
     def __init__(self, settings: LeaseSettings) -> None:
         """Read the limit and the exempt projects."""
         self._most = settings.max_duration

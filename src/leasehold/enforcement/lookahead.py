@@ -22,8 +22,6 @@ class MaxLookaheadFilter:
     limit may still be shortened.
     """
 
-    counts = False
-
     def __init__(self, settings: LeaseSettings) -> None:
         """Read the limits."""
         self._start = settings.limits.start_lookahead

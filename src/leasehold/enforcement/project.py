@@ -37,11 +37,6 @@ class ProjectLimitsFilter:
         """Whether anything is limited."""
         return bool(self._by_project) or self._most != NO_LIMIT
 
-    @property
-    def counts(self) -> bool:
-        """Whether it counts what is allocated."""
-        return replace(self._most, leases=MOST) != NO_LIMIT
-
     def check_create(self, lease: Lease, deciding: Deciding) -> None:
         """Raise TooManyLeasesError or TooMuchHeldError for a new lease."""
         # One that waits was counted when it was made.

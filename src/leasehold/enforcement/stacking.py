@@ -36,12 +36,6 @@ class StackingFilter:
         most = self._limits
         return (most.user_open_leases, most.user_hosts, most.user_host_hours, most.project_host_hours) != (None,) * 4
 
-    @property
-    def counts(self) -> bool:
-        """Whether it counts what is allocated."""
-        most = self._limits
-        return (most.user_hosts, most.user_host_hours, most.project_host_hours) != (None,) * 3
-
     def check_create(self, lease: Lease, deciding: Deciding) -> None:
         """Raise TooManyLeasesError, TooMuchHeldError or TooManyHoursError for a new lease."""
         if not self.limits:

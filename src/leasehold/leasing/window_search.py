@@ -12,7 +12,7 @@ from heapq import merge
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from leasehold.db.project_use import KnownUse
+from leasehold.db.project_use import KnownUse, UncountedError
 from leasehold.leasing.decide import decide, seen_by_project
 from leasehold.leasing.free_windows import MINUTE, Windows
 from leasehold.leasing.new_lease import read_reservations
@@ -90,32 +90,47 @@ def search_windows(
     except that there is not enough or that a limit is exceeded; InvalidDateError for the bounds; TakesTooLongError.
     """
     begin = max(wish.earliest, service.now())
-    last = _last_start(wish, begin)
     asked = [
         read_reservations(service, caller, raws, sight, partial(place, number))
         for number, raws in enumerate(wish.alternatives)
     ]
     parts = [part for each in asked for part in each]
-    use = _use_of(service, caller)
-
-    def look(pools: Mapping[str, Snapshot], now: datetime) -> Search:
-        snapshots = seen_by_project(pools, caller.project_id)
-        budget = Budget(service.settings.leases.decision_seconds, service.steady)
-        seekers: list[_Seeker] = []
-        for each in asked:
-            lead = Lead(service.lead_of(part.kind for part in each), now)
-            limits = window_limits(service, caller, each, use, now, wish.shortest or wish.duration)
-            seekers.append(_Seeker(service, snapshots, each, wish, max(begin, now), last, lead, budget, limits))
-        return _earliest(seekers, wish.limit)
-
-    return service.ask({part.kind.pool for part in parts}, look, conditions_asked(parts))
-
-
-def _use_of(service: Service, caller: Caller) -> KnownUse:
-    """Return what the caller's project uses. It is read before the calendars, whose locks nobody holds for a query."""
-    counts = service.enforcement.counts(caller.project_id)
+    look = _Look(service, caller, wish, asked, begin, _last_start(wish, begin))
+    pools, conditions = {part.kind.pool for part in parts}, conditions_asked(parts)
+    # What the project uses is read before the calendars, whose locks nobody holds for a query.
     with service.db.reading() as connection:
-        return KnownUse.read(connection, caller.project_id, caller.user_id, service.types.whole, counts=counts)
+        use = KnownUse.bounded(connection, caller.project_id, service.now())
+    try:
+        return service.ask(pools, partial(look, use), conditions)
+    except UncountedError:
+        with service.db.reading() as connection:
+            use = KnownUse.read(connection, caller.project_id, caller.user_id, service.types.whole)
+        return service.ask(pools, partial(look, use), conditions)
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """The question of a search; `asked` are the alternatives, `begin` and `last` when the lease may start."""
+
+    service: Service
+    caller: Caller
+    wish: Wish
+    asked: Sequence[Sequence[Asked]]
+    begin: datetime
+    last: int | None
+
+    def __call__(self, use: KnownUse, pools: Mapping[str, Snapshot], now: datetime) -> Search:
+        """Return what is found in these pools; raises UncountedError if more has to be known of the project's `use`."""
+        service, wish = self.service, self.wish
+        snapshots = seen_by_project(pools, self.caller.project_id)
+        budget = Budget(service.settings.leases.decision_seconds, service.steady)
+        begin, least = max(self.begin, now), wish.shortest or wish.duration
+        seekers: list[_Seeker] = []
+        for each in self.asked:
+            lead = Lead(service.lead_of(part.kind for part in each), now)
+            limits = window_limits(service, self.caller, each, use, now, least)
+            seekers.append(_Seeker(service, snapshots, each, wish, begin, self.last, lead, budget, limits))
+        return _earliest(seekers, wish.limit)
 
 
 def _earliest(seekers: Sequence[_Seeker], limit: int) -> Search:

@@ -17,6 +17,7 @@ from leasehold.db.outbox import put_event
 from leasehold.db.tables import lease_states
 from leasehold.model.actor import Actor, acting
 from leasehold.model.states import EventType, LeaseStatus
+from tests.counts.meter import Meter
 from tests.db.examples import NOW, hour, hours, write
 
 if TYPE_CHECKING:
@@ -84,6 +85,11 @@ def test_each_state_is_found_at_each_moment_until_the_next(
             assert then.whole
             assert bare(then.lease) == seen[last]
         changes = list_changes(connection, made.id)
+        for first, since in enumerate(changes):
+            for most in (None, 1, 3):
+                page = list_changes(connection, made.id, since.id, most)
+                assert page == changes[first : None if most is None else first + most]
+        assert list_changes(connection, made.id, most=2) == changes[:2]
     generations = [each.lease.generation for each in changes]
     assert generations == list(range(1, len(steps) + 2))
     assert [each.type is None for each in changes] == [False, *(not told for _, told, _ in steps)]
@@ -121,6 +127,26 @@ def test_who_has_asked_is_recorded_of_the_lease_that_is_named_alone(db: Database
         of_made, of_other = (list_changes(connection, each.id) for each in (made, other))
     assert [each.actor for each in of_made] == [None, Actor("bob", "alt"), Actor("bob", "alt")]
     assert [each.actor for each in of_other] == [None, None, None]
+
+
+def test_a_page_reads_no_more_changes_than_it_has(db: Database) -> None:
+    made = db.transact(begin)
+    for number in range(20):
+        db.transact(partial(change, ident=made.id, how=CHANGES[0], number=number, at=1, told=number % 2 == 0))
+    with db.reading() as connection:
+        fourth = list_changes(connection, made.id)[3]
+        for wanted in (None, fourth.id):
+            cost = Meter(db.engine).of(partial(list_changes, connection, made.id, wanted, 4))
+            # Of each kind, and where the page begins; SQLite does not say.
+            assert cost.get("rows", 0) <= 2 * 4 + 1
+
+
+@pytest.mark.parametrize("wrong", ["", "e", "s", "e0", "s0", "x1", "e-1", "e٣", "e1x", f"e{10**18}", "s9999"])
+def test_an_unknown_change_begins_nothing(db: Database, wrong: str) -> None:
+    made, other = db.transact(begin), db.transact(begin)
+    with db.reading() as connection:
+        theirs = list_changes(connection, other.id)[0].id
+        assert [list_changes(connection, made.id, each) for each in (wrong, theirs)] == [[], []]
 
 
 def test_a_lease_of_which_nothing_is_recorded_has_no_past(db: Database) -> None:

@@ -83,9 +83,14 @@ class Choice:
         """Return the items after the marker; raises InvalidInputError if it is not there."""
         rest = iter(items)
         if not any(item[self.ident] == marker for item in rest):
-            message = "marker is not in this list, or not any more. Send the id of the last item of the page before, "
-            raise InvalidInputError(message + "or no marker to begin again.", field="marker")
+            raise unknown_marker()
         return rest
+
+
+def unknown_marker() -> InvalidInputError:
+    """Return the refusal of a marker that is not in the list."""
+    message = "marker is not in this list, or not any more. Send the id of the last item of the page before, "
+    return InvalidInputError(message + "or no marker to begin again.", field="marker")
 
 
 def asked_words(call: Call, key: str, known: Collection[str], what: str) -> frozenset[str]:

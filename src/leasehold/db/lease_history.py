@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, func, select
+from sqlalchemy import and_, func, literal, select, tuple_
 
 from leasehold.db.lease_state import ACTOR, WHOLE, lease_of
 from leasehold.db.tables import lease_states, outbox
@@ -25,17 +25,48 @@ _TOLD = select(
 )
 # Rows of versions before 0.2 have no generation, and are older than all others. Databases sort NULL in different ways.
 _NEWEST_TOLD = (func.coalesce(outbox.c.generation, 0).desc(), outbox.c.id.desc())
+_TOLD_ORDER = (func.coalesce(outbox.c.generation, 0), outbox.c.created_at, outbox.c.id)
+"""The order of the events; the changes that no event tells of have generations of their own."""
+_TOLD_ID, _UNTOLD_ID = "e", "s"
+LONGEST_NUMBER = 18
+"""Digits of a number that every database can compare."""
 _UNTOLD = select(lease_states)
 _NEWEST_UNTOLD = lease_states.c.generation.desc()
 
 
-def list_changes(connection: Connection, lease_id: str) -> Sequence[Change]:
-    """Return the recorded changes of a lease, in the order of its generations; two statements."""
-    found = [_told(row) for row in connection.execute(_TOLD.where(outbox.c.lease_id == lease_id).order_by(outbox.c.id))]
-    mine = _UNTOLD.where(lease_states.c.lease_id == lease_id)
-    found += map(_untold, connection.execute(mine))
+def list_changes(
+    connection: Connection, lease_id: str, since: str | None = None, most: int | None = None
+) -> Sequence[Change]:
+    """Return the recorded changes of a lease, in the order of its generations: at most `most`, from `since` on.
+
+    That is the id of a change; there is none if the lease has no such change. Three statements at most, of which each
+    reads no more than `most` changes.
+    """
+    told = _TOLD.where(outbox.c.lease_id == lease_id).order_by(*_TOLD_ORDER).limit(most)
+    untold = _UNTOLD.where(lease_states.c.lease_id == lease_id).order_by(lease_states.c.generation).limit(most)
+    if since is not None:
+        place = _place_of(connection, lease_id, since)
+        if place is None:
+            return []
+        told = told.where(tuple_(*_TOLD_ORDER) >= tuple_(*map(literal, place)))
+        untold = untold.where(lease_states.c.generation >= place[0])
+    found = [*map(_told, connection.execute(told)), *map(_untold, connection.execute(untold))]
     # Events of one transaction have one generation; they keep their order, because sorting is stable.
-    return sorted(found, key=lambda change: (change.lease.generation, change.time))
+    return sorted(found, key=lambda change: (change.lease.generation, change.time))[:most]
+
+
+def _place_of(connection: Connection, lease_id: str, ident: str) -> tuple[int, datetime, int] | None:
+    """Return where a change is in the order of the events, None if the lease has no such change."""
+    kind, number = ident[:1], ident[1:]
+    if not (number.isascii() and number.isdecimal() and len(number) <= LONGEST_NUMBER):
+        return None
+    told = select(*_TOLD_ORDER).where(outbox.c.lease_id == lease_id, outbox.c.id == int(number))
+    untold = select(lease_states.c.generation, lease_states.c.changed_at, literal(0)).where(
+        lease_states.c.lease_id == lease_id, lease_states.c.generation == int(number)
+    )
+    query = {_TOLD_ID: told, _UNTOLD_ID: untold}.get(kind)
+    row = None if query is None else connection.execute(query).one_or_none()
+    return None if row is None else (row[0], row[1], row[2])
 
 
 def change_at(connection: Connection, lease_id: str, moment: datetime) -> Change | None:
@@ -84,11 +115,11 @@ def has_changes(connection: Connection, lease_id: str) -> bool:
 
 
 def _told(row: Row[*tuple[Any, ...]]) -> Change:
-    return _change(row, f"e{row.id}", row.event_type)
+    return _change(row, f"{_TOLD_ID}{row.id}", row.event_type)
 
 
 def _untold(row: Row[*tuple[Any, ...]]) -> Change:
-    return _change(row, f"s{row.generation}", None)
+    return _change(row, f"{_UNTOLD_ID}{row.generation}", None)
 
 
 def _change(row: Row[*tuple[Any, ...]], ident: str, event_type: str | None) -> Change:

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
     from leasehold.model.segment import Segment
 
+
+class UnknownChangeError(Exception):
+    """A lease has no change with an id."""
+
+
 SECOND = timedelta(seconds=1)
 """What is held is recorded to the second."""
 
@@ -51,12 +56,20 @@ def lease_as_of(service: Service, lease_id: str, moment: datetime) -> LeaseThen:
         return LeaseThen(lease, _sorted(held))
 
 
-def lease_history(service: Service, lease_id: str) -> LeaseHistory:
-    """Return all recorded changes of a lease, and what it has held until now. Raises NotFoundError."""
+def lease_history(service: Service, lease_id: str, after: str | None = None, most: int | None = None) -> LeaseHistory:
+    """Return recorded changes of a lease, at most `most` after the one with this id, and what it has held until now.
+
+    Raises NotFoundError, and UnknownChangeError if the lease has no change with this id.
+    """
     with service.db.reading() as connection:
-        changes = list_changes(connection, _find(connection, lease_id).id)
+        # The change before the first one says what that has changed.
+        wanted = most if most is None or after is None else most + 1
+        changes = list_changes(connection, _find(connection, lease_id).id, after, wanted)
+        if after is not None and not changes:
+            raise UnknownChangeError(after)
         held = each_segment(connection, Question(lease_id), service.now())
-        return LeaseHistory(changes, _sorted(held))
+        before = None if after is None else changes[0]
+        return LeaseHistory(changes if before is None else changes[1:], _sorted(held), before)
 
 
 def _find(connection: Connection, lease_id: str) -> Lease:

@@ -41,7 +41,11 @@ class LeaseThen:
 
 @dataclass(frozen=True, slots=True)
 class LeaseHistory:
-    """All recorded changes of a lease, oldest first, and all that it has held, by its beginning."""
+    """Recorded changes of a lease, oldest first, and all that it has held, by its beginning.
+
+    `before` is the change before the first of these, None if they begin with the first one that is recorded.
+    """
 
     changes: Sequence[Change]
     held: Sequence[Segment]
+    before: Change | None = None

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 from leasehold.api import dates
 from leasehold.api.call import Reply
-from leasehold.api.paging import Choice
+from leasehold.api.paging import Choice, asked_page, unknown_marker
 from leasehold.api.policies import lease as lease_rules
 from leasehold.api.views.lease import lease_view, show_lease
 from leasehold.api.views.lease_history import show_changes, show_held, show_held_then
-from leasehold.leasing.lease_history import lease_as_of, lease_history
+from leasehold.leasing.lease_history import UnknownChangeError, lease_as_of, lease_history
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -34,15 +34,19 @@ def show(call: Call, lease: Lease) -> Reply:
     by `limit` and `marker`. A lease that was purged has no past.
     """
     _check_deleted(call, lease)
-    found = lease_history(call.service, lease.id)
+    limit, marker = asked_page(call)
+    try:
+        found = lease_history(call.service, lease.id, marker, limit)
+    except UnknownChangeError:
+        raise unknown_marker() from None
     view = lease_view(call.service.types, call.version, call.sight)
-    changes = show_changes(found.changes, lambda then: view(then, then.event_fields), names_operators=call.is_admin)
+    changes = show_changes(found, lambda then: view(then, then.event_fields), names_operators=call.is_admin)
     return Reply(
         {
             "lease_id": lease.id,
             "project_id": lease.project_id,
             "deleted_at": dates.to_record(lease.deleted_at),
-            "changes": list(LISTED.of(call, changes)),
+            "changes": list(changes),
             "held": _held(call, lease, found.held, show_held),
         }
     )

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 from leasehold.api.dates import to_wire
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from leasehold.api.models.lease_history import ChangeAnswer, DifferenceAnswer, HeldAnswer, HeldThen
     from leasehold.model.lease import Lease
-    from leasehold.model.lease_history import Change
+    from leasehold.model.lease_history import Change, LeaseHistory
     from leasehold.model.segment import Segment
 
     Shown = Mapping[str, Any]
@@ -28,11 +28,11 @@ TOLD = {
 
 
 def show_changes(
-    changes: Sequence[Change], show: Callable[[Lease], Shown], *, names_operators: bool
+    history: LeaseHistory, show: Callable[[Lease], Shown], *, names_operators: bool
 ) -> Iterator[ChangeAnswer]:
     """Yield each change with what it has changed, in what the caller sees of the lease (`show`)."""
-    before: Change | None = None
-    for change in changes:
+    before = history.before
+    for change in history.changes:
         shown = None if before is None else show(before.lease)
         whole = change.whole and (before is None or before.whole)
         by, user = _who(change, names_operators=names_operators)

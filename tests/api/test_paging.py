@@ -104,6 +104,15 @@ def test_sorted_lists_have_the_order_and_the_pages_that_are_asked_for(reader: Cl
             assert after == found[1:], (path, sort)
 
 
+def test_what_has_nothing_to_sort_by_comes_last(reader: Client) -> None:
+    first, second, third = listed(reader, "/v1/os-hosts")
+    for host in (third, first):
+        assert reader.ask("PUT", f"/v1/os-hosts/{host['id']}", {"rack": "a1"}).status_code == 200
+    for direction in ("asc", "desc"):
+        found = [each["id"] for each in listed(reader, "/v1/os-hosts", sort=f"updated_at:{direction}")]
+        assert (found[-1], len(found)) == (second["id"], 3), direction
+
+
 def test_filters_show_what_has_the_value(reader: Client) -> None:
     for path, (_, _, key) in LISTS.items():
         whole = listed(reader, path)

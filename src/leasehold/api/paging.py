@@ -58,7 +58,7 @@ class Choice:
         wanted, sort = dict(self._wanted(call)), asked_sort(call, self.sorts) if self.sorts else None
         limit, marker = asked_page(call)
         if sort is not None:
-            items = sorted(items, key=lambda item: _place(item[sort.key]), reverse=sort.descending)
+            items = _sorted(items, sort)
         if marker is not None:
             items = self._after(marker, items)
         chosen = (item for item in items if all(item.get(key) in values for key, values in wanted.items()))
@@ -124,6 +124,9 @@ def asked_sort(call: Call, keys: Iterable[str]) -> Sort | None:
     return Sort(key, descending=DIRECTIONS[direction])
 
 
-def _place(value: Any) -> tuple[bool, Any]:
-    """Return where an item is: what is null comes last."""
-    return (value is None, "" if value is None else value)
+def _sorted(items: Iterable[Item], sort: Sort) -> list[Item]:
+    """Return the items in their order; those that have nothing to sort by come last, whatever the direction."""
+    found = list(items)
+    known = [item for item in found if item[sort.key] is not None]
+    known.sort(key=lambda item: item[sort.key], reverse=sort.descending)
+    return [*known, *(item for item in found if item[sort.key] is None)]

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import func, select
 
 from leasehold.db.resource import resources_by_number
-from leasehold.db.tables import allocations, leases
+from leasehold.db.tables import allocations, leases, reservations
 from leasehold.model.published_offer import OfferedPart
+from leasehold.model.reservation import DROPPED
 from leasehold.model.states import LeaseStatus
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def parts_of(connection: Connection, rows: Iterable[Row[Any]]) -> dict[str, Offe
     of_leases = [row for row in rows if row.lease_id is not None]
     if not of_leases:
         return {}
-    ends = _ends(connection, {row.lease_id for row in of_leases})
+    ends = _ends(connection, {row.reservation_id for row in of_leases})
     held = _held(connection, {row.reservation_id for row in of_leases})
     lent = _lent(connection, [row.id for row in of_leases])
     return {
@@ -36,7 +37,7 @@ def parts_of(connection: Connection, rows: Iterable[Row[Any]]) -> dict[str, Offe
             row.lease_id,
             row.reservation_id,
             row.amount,
-            until=ends.get(row.lease_id),
+            until=ends.get(row.reservation_id),
             has=len(held.get(row.reservation_id, ())),
             lent=lent[row.id],
             capacity=_least(held.get(row.reservation_id, ())),
@@ -46,11 +47,13 @@ def parts_of(connection: Connection, rows: Iterable[Row[Any]]) -> dict[str, Offe
 
 
 def _ends(connection: Connection, ids: Iterable[str]) -> Mapping[str, datetime]:
-    """Return the ends of those leases that are neither over nor deleted."""
-    query = select(leases.c.id, leases.c.end_at).where(
-        leases.c.id.in_(sorted(ids)), leases.c.deleted_at.is_(None), leases.c.status.not_in(_OVER)
+    """Return the ends of those reservations that were not dropped, of leases that are neither over nor deleted."""
+    query = (
+        select(reservations.c.id, reservations.c.cloud, leases.c.end_at)
+        .join(leases, leases.c.id == reservations.c.lease_id)
+        .where(reservations.c.id.in_(sorted(ids)), leases.c.deleted_at.is_(None), leases.c.status.not_in(_OVER))
     )
-    return {row.id: row.end_at for row in connection.execute(query)}
+    return {row.id: row.end_at for row in connection.execute(query) if not row.cloud.get(DROPPED)}
 
 
 def _held(connection: Connection, ids: Iterable[str]) -> Mapping[str, list[Resource]]:

@@ -17,9 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from sqlalchemy import Connection, Select
+    from sqlalchemy import Connection, Row, Select
 
     from leasehold.model.published_offer import OfferedPart
+
+CHUNK = 2_000
+"""Offers of which one statement reads what they offer: databases take only so many parameters."""
 
 
 def add_published(connection: Connection, new: PublishedOffer) -> None:
@@ -111,7 +114,13 @@ def claims_of(connection: Connection, ident: str) -> Sequence[str]:
 
 
 def _found(connection: Connection, query: Select[Any]) -> list[PublishedOffer]:
-    rows = connection.execute(query).all()
+    rows, found = connection.execute(query).all(), list[PublishedOffer]()
+    for first in range(0, len(rows), CHUNK):
+        found += _as_offers(connection, rows[first : first + CHUNK])
+    return found
+
+
+def _as_offers(connection: Connection, rows: Sequence[Row[Any]]) -> list[PublishedOffer]:
     numbers = [row.resource_number for row in rows if row.resource_number is not None]
     resources, parts = resources_by_number(connection, numbers), parts_of(connection, rows)
     return [

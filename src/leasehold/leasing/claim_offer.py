@@ -34,12 +34,12 @@ def claim_offer(
     key: str | None = None,
     sight: Sight = EVERYTHING,
 ) -> Lease:
-    """Return the lease that a claim has made; a repeated key returns the same one.
+    """Return the lease that a claim has made; a repeated key returns the same one, except in a dry run.
 
     Raises NotFoundError for an offer that is not open to the caller's project, NotFreeInOfferError with what is free,
     and the errors of `create_lease`, or of `claim_part` for hosts of a lease.
     """
-    if key is not None:
+    if key is not None and not draft.dry_run:
         # Also if the offer is not open any more.
         with service.db.reading() as connection:
             if made := done_before(connection, Once(caller.project_id, key, draft.fingerprint)):

@@ -14,6 +14,7 @@ from leasehold.db import published_offer as rows
 from leasehold.db.lease import find_lease
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.leasing.allocations import held_by
+from leasehold.leasing.dates import earliest
 from leasehold.leasing.dry_run import tried
 from leasehold.leasing.lend import lend
 from leasehold.leasing.lendable import check_lends, lendable_now, part_to_lend
@@ -142,7 +143,7 @@ def claim_part(
     if part is None or not offer.open_to(caller.project_id, now):
         raise absent(offer.id)
     window = offer.claimable(now)
-    if draft.start is not None and draft.start > now:
+    if draft.start is not None and not earliest(now) <= draft.start <= now:
         raise InvalidDateError(CLAIM_FROM_NOW, field="start_date")
     if window is None or window.start > now:
         raise NotFreeInOfferError(() if window is None else (window,))

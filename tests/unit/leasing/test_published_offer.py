@@ -264,6 +264,8 @@ def test_a_repeated_key_gives_the_same_lease(lent: World) -> None:
     assert lent.claim(offer, key="once").id == first.id
     tried = lent.publish("cmp-01", 20, 22)
     assert lent.claim(tried, dry_run=True).window.end == lent.hour(22)
+    with pytest.raises(InvalidDateError):
+        lent.claim(tried, start=-1)
     assert lent.free(tried) == [(20, 22)]
     lent.give("third", "cmp-01")
     assert lent.claim(offer, key="once").id == first.id

@@ -242,6 +242,7 @@ def test_nothing_is_claimed_while_the_lender_misses_a_host(world: World) -> None
 def test_a_claim_begins_now_and_ends_within_the_offer(world: World) -> None:
     offer = world.offer_part(lender(world), end=3)
     refused(world, InvalidDateError, lambda: world.claim(offer, start=1))
+    refused(world, InvalidDateError, lambda: world.claim(offer, start=-1))
     refused(world, InvalidDateError, lambda: world.claim(offer, end=0))
     refused(world, NotFreeInOfferError, lambda: world.claim(offer, end=3.5))
     refused(world, FewerOfferedError, lambda: world.claim(offer, amount=2))
@@ -267,6 +268,10 @@ def test_a_repeated_claim_is_made_once(world: World) -> None:
     assert world.claim(offer, key="one").id == first.id
     with pytest.raises(ConflictError):
         world.claim(offer, key="one", amount=2)
+    # A dry run makes nothing, so it is not the request of that key.
+    with pytest.raises(FewerOfferedError):
+        world.claim(offer, key="one", amount=2, dry_run=True)
+    assert world.claim(offer, key="one", dry_run=True).id != first.id
 
 
 def test_a_dry_run_leaves_no_trace(world: World) -> None:
@@ -347,6 +352,16 @@ def test_a_lender_that_gives_up_hosts_offers_fewer(world: World) -> None:
     world.amend(lease, {"min": 1, "max": 1}, shrinks=True)
     assert left(world, offer) == 1
     refused(world, FewerOfferedError, lambda: world.claim(offer, amount=2))
+
+
+def test_a_reservation_that_is_dropped_is_not_offered(world: World) -> None:
+    lease = world.active(hosts(1), hosts(1), end=4)
+    world.clock.advance(minutes=1)
+    kept, dropped = (world.offer_part(lease, reservation_id=part.id) for part in lease.reservations)
+    world.amend(lease, drops=frozenset({lease.reservations[1].id}))
+    assert [now(world, each).status(world.now()) for each in (kept, dropped)] == ["available", "error"]
+    assert [each.id for each in list_published(world.service, "alt")] == [kept.id]
+    refused(world, NotFoundError, lambda: world.claim(dropped))
 
 
 def test_a_lender_that_keeps_changing_asks_to_come_again(world: World) -> None:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections import deque
 from contextlib import contextmanager
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from keystoneauth1.loading import get_plugin_loader
+from keystoneauth1.session import Session
 
+from leasehold_client import Client, transport
+from leasehold_client.errors import UnreachableError
 from tests.relay import CUT, Relay, listening
 
 if TYPE_CHECKING:
@@ -19,6 +24,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
+SILENT = 1, b""
+"""The trouble of a host that has vanished: the request is accepted, and nothing answers."""
 AWAY = HTTPStatus.SERVICE_UNAVAILABLE, b""
 ANOTHER = HTTPStatus.OK, b"<html>This is not the service.</html>"
 BROKEN = HTTPStatus.INTERNAL_SERVER_ERROR, b""
@@ -37,10 +44,18 @@ def unreliable(endpoint: str, faults: deque[tuple[int, bytes]], where: str = POL
             return f"{endpoint.removesuffix('/v1')}{self.path}"
 
         def trouble(self) -> tuple[int, bytes] | None:
-            return faults.popleft() if faults and re.match(where, self.path) else None
+            fault = faults.popleft() if faults and re.match(where, self.path) else None
+            if fault != SILENT:
+                return fault
+            over.wait()
+            return CUT
 
+    over = threading.Event()
     with listening(Unreliable) as port:
-        yield f"http://127.0.0.1:{port}/v1"
+        try:
+            yield f"http://127.0.0.1:{port}/v1"
+        finally:
+            over.set()
 
 
 @pytest.mark.parametrize("fault", [ANOTHER, BROKEN])
@@ -63,3 +78,19 @@ def test_a_wait_goes_on_through_a_restart(
         monkeypatch.setenv("OS_ENDPOINT", url)
         made = inside.ok("lease", "create", "waits", "--hosts", "1", "--for", "1h", "--wait", "-f", "json")
     assert (made.json["status"], faults) == ("ACTIVE", deque())
+
+
+def test_a_patient_request_is_sent_again_where_nothing_answers(
+    client: Client, endpoint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hurried = {**transport._PATIENT, "timeout": (5.0, 0.3), "connect_retry_delay": 0.01}
+    monkeypatch.setattr(transport, "_PATIENT", hurried)
+    faults = deque([SILENT, SILENT])
+    with unreliable(endpoint, faults, "/v1/leases") as url:
+        login: Any = get_plugin_loader("none").load_from_options(endpoint=url)
+        assert Client(Session(auth=login), patient=True).leases.list() == client.leases.list()
+        assert not faults
+        # Whoever is not patient waits as long as its session does.
+        faults.append(SILENT)
+        with pytest.raises(UnreachableError):
+            Client(Session(auth=login, timeout=0.3)).leases.list()

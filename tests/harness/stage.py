@@ -16,7 +16,7 @@ from leasehold.db.engine import open_engine, writing
 from leasehold.db.tables import tasks
 from tests.factory import Clock, World, make_schema, open_service
 from tests.harness.mix import HOSTS
-from tests.processes import pause_after
+from tests.processes import wait_for
 from tests.stateful.audit import audit, audit_cloud
 
 if TYPE_CHECKING:
@@ -107,13 +107,11 @@ class Stage:
     def wait_until(self, condition: Callable[[World], bool]) -> float:
         """Wait until no work is open and the condition holds; return the seconds that took."""
         begun = time.monotonic()
-        looked = begun
-        while not (condition(self.world) and _nothing_open(self.world)):
-            if time.monotonic() > begun + RIGHT_WITHIN:
-                message = f"Not right within {RIGHT_WITHIN} s:\n{_state(self.world)}"
-                raise AssertionError(message)
-            time.sleep(pause_after(time.monotonic() - looked))
-            looked = time.monotonic()
+        try:
+            wait_for(lambda: condition(self.world) and _nothing_open(self.world), RIGHT_WITHIN)
+        except AssertionError as error:
+            message = f"Not right within {RIGHT_WITHIN} s:\n{_state(self.world)}"
+            raise AssertionError(message) from error
         return time.monotonic() - begun
 
     def check(self) -> None:

@@ -156,15 +156,23 @@ def check_left(lease: Lease, part: Reservation, users: Mapping[int, Sequence[Use
 
 
 def _adding_up(unused: Sequence[Allocation], wanted: int) -> Sequence[Allocation] | None:
-    """Return allocations with `wanted` slots together, those on the last resources first; None if there are none."""
-    ways: dict[int, tuple[Allocation, ...]] = {0: ()}
-    for each in sorted(unused, key=lambda held: -held.resource_number):
-        for total, way in list(ways.items()):
-            if total + each.slots <= wanted:
-                ways.setdefault(total + each.slots, (*way, each))
-        if wanted in ways:
-            break
-    return ways.get(wanted)
+    """Return allocations with `wanted` slots together, those on the last resources first; None if there are none.
+
+    A number has a bit for each sum of slots that some of the first allocations have: there may be thousands of both.
+    """
+    ordered = sorted(unused, key=lambda held: -held.resource_number)
+    sums, most = [1], (2 << wanted) - 1
+    for each in ordered:
+        sums.append((sums[-1] | sums[-1] << each.slots) & most)
+    if not sums[-1] >> wanted & 1:
+        return None
+    chosen: list[Allocation] = []
+    left = wanted
+    for each, before in reversed(list(zip(ordered, sums, strict=False))):
+        if not before >> left & 1:
+            chosen.append(each)
+            left -= each.slots
+    return chosen
 
 
 def _slots(held: Iterable[Allocation]) -> int:

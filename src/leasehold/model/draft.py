@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.model.heal_policy import chosen
 from leasehold.model.lease_type import LeaseType
+from leasehold.model.states import LeaseStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,6 +48,10 @@ class LeaseDraft:
     open_ended: bool = False
     hold: timedelta | None = None
     published_offer: str | None = None
+
+
+_NOT_IN_CLOUD = frozenset({LeaseStatus.IN_PROGRESS, LeaseStatus.TIMEDOUT, LeaseStatus.TERMINATED})
+"""Statuses of leases of which the cloud has nothing that others could use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +115,9 @@ class LeaseChanges:
         after = replace(lease, name=self.name or lease.name, heal_policy=policy, reminders=reminders)
         if self.shared_with is None:
             return after
-        return replace(after, reservations=tuple(part.shared(self.shared_with) for part in after.reservations))
+        in_cloud = lease.status not in _NOT_IN_CLOUD
+        parts = (part.shared(self.shared_with, in_cloud=in_cloud) for part in after.reservations)
+        return replace(after, reservations=tuple(parts))
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,10 +78,13 @@ class Reservation:
         """The other projects that may use it."""
         return sharing(self.cloud)
 
-    def shared(self, projects: Collection[str]) -> Reservation:
-        """Return the reservation open to these other projects, and to no others."""
-        shares = dict.fromkeys(self.shares, False) | dict.fromkeys(projects, True)
-        return self._sharing(shares)
+    def shared(self, projects: Collection[str], *, in_cloud: bool = True) -> Reservation:
+        """Return the reservation open to these other projects, and to no others.
+
+        The cloud is to be told of those before, unless it has nothing of the lease (`in_cloud`) or of the reservation.
+        """
+        told = in_cloud and self.status is not ReservationStatus.DELETED
+        return self._sharing(dict.fromkeys(self.shares if told else (), False) | dict.fromkeys(projects, True))
 
     def told(self, shares: Mapping[str, bool]) -> Reservation:
         """Return the reservation without the projects that may no longer use it, after the cloud was told of these."""

@@ -9,6 +9,7 @@ import pytest
 
 from leasehold.cloud.ports import CloudPermanentError
 from leasehold.model.errors import BusyError, ClaimSharingError, ClosedToError, InUseError, NotEnoughError
+from leasehold.model.lease_type import LeaseType
 from tests.factory import ALT, START, flavors, floating_ips, hosts, instances, make_service, run_for
 from tests.stateful.audit import audit, audit_cloud
 
@@ -178,6 +179,21 @@ def test_many_are_not_taken_off_before_the_cloud_is_told(world: World) -> None:
     assert world.get(lease).shared_with == sorted(world.get(lease).reservations[0].shares)
     assert share(world, lease, "alt").shared_with == ["alt"]
     checked(world)
+
+
+def test_nobody_is_remembered_where_the_cloud_has_nothing(world: World) -> None:
+    held = world.active(hosts(2), end=1)
+    waits = world.lease(hosts(2), start=0.1, end=0.9, type=LeaseType.WAITLIST, deadline=world.hour(0.5))
+    run_for(world, minutes=65)
+    assert (world.status(held), world.status(waits)) == ("TERMINATED", "TIMEDOUT")
+    dropped = world.active(hosts(1), instances(1), start=1.1, end=3)
+    world.amend(dropped, drops=frozenset({dropped.reservations[1].id}))
+    run_for(world, minutes=5)
+    for turn in range(12):
+        projects = tuple(f"project-{turn}-{number}" for number in range(6))
+        for lease in (held, waits, dropped):
+            assert share(world, lease, *projects).shared_with == list(projects)
+            assert all(set(part.shares) == set(projects) for part in world.get(lease).reservations)
 
 
 # ---------------------------------------------------------------- what is for some projects alone

@@ -93,6 +93,20 @@ def test_a_lease_for_another_project(shell: Shell, client: Client) -> None:
     assert "lease create theirs" in refused.err
 
 
+def test_the_first_window_of_another_project(shell: Shell, client: Client) -> None:
+    host = client.hosts.list()[0]
+    client.hosts.change(host.id, {"projects": ["other"]})
+    try:
+        of_all = ("--hosts", "12", "--for", "1h", "-f", "json")
+        assert shell.ok("window", "search", *of_all).json == []
+        (found,) = shell.ok("window", "search", *of_all, "--limit", "1", "--project", "other").json
+        made = shell.ok("lease", "create", "theirs", "--earliest", "--project", "other", *of_all).json
+        lease = client.leases.get(made["id"])
+        assert (lease.project_id, lease.end) == ("other", datetime.fromisoformat(found["until"]))
+    finally:
+        client.hosts.change(host.id, {"projects": None})
+
+
 def test_lease_sublease(shell: Shell, client: Client) -> None:
     booked(client, "lender", timedelta(0), 2)
     wait_for(lambda: client.leases.find("lender").status == "ACTIVE")

@@ -799,6 +799,7 @@ export type RegionSearch = {
   latest_start_date?: string | null;
   end_date?: string | null;
   limit?: number;
+  project_id?: string | null;
   template?: string | null;
   regions?: Array<string> | null;
 };
@@ -1172,6 +1173,7 @@ export type WindowSearch = {
   latest_start_date?: string | null;
   end_date?: string | null;
   limit?: number;
+  project_id?: string | null;
   template?: string | null;
 };
 

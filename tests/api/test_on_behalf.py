@@ -11,6 +11,7 @@ from leasehold.api.app import make_app
 from leasehold.conf.settings import LeaseSettings, LimitSettings
 from leasehold.enforcement.base import load_filters
 from tests.api.conftest import LEASE
+from tests.factory import hosts
 from tests.web import LocalClient
 
 if TYPE_CHECKING:
@@ -69,3 +70,21 @@ def test_the_limits_of_that_project_count(boss: Client, service: Service, settin
     refused = make(who, project_id="demo", reservations=[])
     assert (refused.status_code, refused.json["code"]) == (403, "leasehold.enforcement.open_leases")
     assert make(who, project_id="other", reservations=[]).status_code == 201
+
+
+def find(who: Client, **more: Any) -> testing.Result:
+    body = {"reservations": LEASE["reservations"], "duration_seconds": 3600, "start_date": "now", **more}
+    return who.ask("POST", "/v1/availability/search", body)
+
+
+def test_windows_are_those_of_that_project(boss: Client, client: Client, host: str) -> None:
+    closed = boss.ask("PUT", f"/v1/os-hosts/{host}", {"projects": ["demo"]})
+    assert closed.status_code == 200
+    asked = {"reservations": [hosts()]}
+    assert find(boss, **asked).json["windows"] == []
+    assert len(find(boss, **asked, project_id="demo").json["windows"]) == 3
+    member = client.but(version="1.3")
+    assert find(member, **asked, project_id="demo").status_code == 200
+    refused = find(member, **asked, project_id="other")
+    assert (refused.status_code, refused.json["details"]) == (403, {"rule": "leasehold:leases:on_behalf"})
+    assert find(boss, **asked, project_id="a b").json["field"] == "project_id"

@@ -351,6 +351,7 @@ IN_SEARCH: dict[str, Values] = {
     "shortest_seconds": [3601, *NO_SPAN],
     **dict.fromkeys(("start_date", "latest_start_date", "end_date"), NO_NEW_DATE),
     "limit": [None, 21, *NO_SPAN],
+    **OWNING,
     **NAMING,
 }
 SOUGHT = {"reservations": [hosts()], "duration_seconds": 3600}

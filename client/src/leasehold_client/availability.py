@@ -121,9 +121,11 @@ class Wish:
         if self.alternatives:
             alternatives = [contents["reservations"], *([dict(each)] for each in self.alternatives)]
             contents = {"alternatives": alternatives}
+        project = {key: value for key, value in self.request.more.items() if key == "project_id"}
         lengths = {"duration_seconds": self.duration, "shortest_seconds": self.shortest}
         return {
             **contents,
+            **project,
             **{key: int(length.total_seconds()) for key, length in lengths.items() if length is not None},
             **({} if self.before is None else {"end_date": write_time(self.before)}),
             "start_date": self.request.body()["start_date"],

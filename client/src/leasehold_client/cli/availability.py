@@ -80,6 +80,9 @@ class SearchWindows(TalkingLister):
         add_dates(parser, self.clock)
         add_contents(parser)
         add_search(parser, self.clock)
+        parser.add_argument(
+            "--project", dest="project_id", metavar="<project>", help="for this project, by ID: for administrators"
+        )
         parser.add_argument("--limit", type=int, default=3, metavar="<number>", help="so many windows (default: 3)")
         return parser
 

@@ -85,7 +85,8 @@ def asked_windows(command: Talking, options: argparse.Namespace) -> Wish:
     """Return what a command that looks for windows asks for, and leases nothing."""
     start, end = window(options, command.clock.now())
     reservations = contents(options, command.client.floating_ips)
-    request = LeaseRequest(name="", start=options.start, end=end, reservations=reservations)
+    more = {} if options.project_id is None else {"project_id": options.project_id}
+    request = LeaseRequest(name="", start=options.start, end=end, reservations=reservations, more=more)
     return wish_of(options, request, end - start, limit=options.limit)
 
 

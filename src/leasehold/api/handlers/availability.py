@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from leasehold.api import dates, strict
 from leasehold.api.call import Reply
-from leasehold.api.handlers.lease import asking_once, check_giving_back
+from leasehold.api.handlers.lease import asking_once, check_giving_back, on_behalf
 from leasehold.api.views.availability import show_askable, show_availability, show_search
 from leasehold.leasing.availability import Question, availability_of
 from leasehold.leasing.property import askable
@@ -75,7 +75,8 @@ def search(call: Call, body: WindowSearch) -> Reply:
     """Find the first windows in which a lease would be granted, earliest first.
 
     Of several `alternatives` one is enough; `refused` says why the others have no window. The limits of the project
-    count. Nothing is promised: a lease that asks for such a window at once gets it, unless another request was faster.
+    count; administrators may ask for another one (`project_id`). Nothing is promised: a lease that asks for such a
+    window at once gets it, unless another request was faster.
     """
     if (body.reservations is None) == (body.alternatives is None):
         message = "Ask for either reservations or alternatives."
@@ -85,11 +86,12 @@ def search(call: Call, body: WindowSearch) -> Reply:
         for position, part in enumerate(parts):
             place = ("reservations", position) if body.alternatives is None else ("alternatives", number, position)
             strict.check_reservation(part, place, call.service.types.installed(part.resource_type), also=strict.KEYS)
+    owner = on_behalf(call, body.project_id)
     wish = _wish(call, body, [[part.model_dump() for part in parts] for parts in sent])
     check_giving_back(call, call.caller, (part for parts in wish.alternatives for part in parts))
     path = in_alternatives if body.alternatives is not None else lambda _, position: place_of(position)
     with asking_once(call) as service:
-        found = search_windows(service, call.caller, wish, call.sight, path)
+        found = search_windows(service, owner, wish, call.sight, path)
     return Reply(show_search(found, wish.alternatives))
 
 

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from leasehold.api.models.lease import LeaseAmendment, LeaseCreation, ReservationChange, SwapRequest
     from leasehold.api.policies.enforcer import Owned
     from leasehold.leasing.service import Service
+    from leasehold.model.caller import Caller
     from leasehold.model.lease import Lease
     from leasehold.resource_types.registry import ResourceType
 
@@ -104,15 +105,20 @@ def create(call: Call, body: LeaseCreation) -> Reply:
         call.api.policies.require(lease_rules.OPEN_ENDED, call.caller, call.caller)
     if draft.type is LeaseType.BEST_EFFORT:
         call.api.policies.require(lease_rules.BEST_EFFORT, call.caller, call.caller)
-    owner = call.caller
-    if body.project_id not in (None, owner.project_id):
-        call.api.policies.require(lease_rules.ON_BEHALF, call.caller, call.caller)
-        owner = replace(owner, project_id=body.project_id)
+    owner = on_behalf(call, body.project_id)
     with asking_once(call) as service, named_as_sent(ending_as_sent(body)):
         if body.dry_run:
             return would_be(call, try_creation(service, owner, draft, call.sight))
         lease = _in_callers_name(call, service, create_lease(service, owner, draft, key, call.sight))
     return _reply(call, lease)
+
+
+def on_behalf(call: Call, project_id: str | None) -> Caller:
+    """Return who gets a lease that the caller asks for; raises ForbiddenError unless the caller may name a project."""
+    if project_id in (None, call.caller.project_id):
+        return call.caller
+    call.api.policies.require(lease_rules.ON_BEHALF, call.caller, call.caller)
+    return replace(call.caller, project_id=project_id)
 
 
 def amend(call: Call, lease: Lease, body: LeaseAmendment) -> Reply:

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from leasehold.api.models.alarm import TEN_YEARS
 from leasehold.api.models.base import RequestModel
 from leasehold.api.models.from_template import OF_SEARCH, Template
-from leasehold.api.models.lease import MOST_RESERVATIONS, Date, OptionalDate, ReservationRequest
+from leasehold.api.models.lease import MOST_RESERVATIONS, Date, OptionalDate, ProjectId, ReservationRequest
 
 StepsAnswer = TypedDict("StepsAnswer", {"from": list[str], "free": list[int], "reserved": list[int]})
 StepsAnswer.__doc__ = """A step function in columns of equal length: each step lasts from its `from` to the next one's.
@@ -71,6 +71,9 @@ class WindowSearch(RequestModel):
     latest_start_date: OptionalDate = None
     end_date: OptionalDate = None
     limit: Annotated[int, Field(ge=1, le=MOST_WINDOWS, description="At most so many windows")] = 3
+    project_id: Annotated[ProjectId | None, Field(description="The project of the lease, by default the caller's")] = (
+        None
+    )
     template: Template = None
 
     templated = OF_SEARCH

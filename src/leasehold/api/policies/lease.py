@@ -86,7 +86,7 @@ RULES = [
         ON_BEHALF,
         ADMIN,
         "Create a lease for another project (`project_id`), whose members then have it and whose limits count.",
-        [{"path": "/v1/leases", "method": "POST"}],
+        [{"path": "/v1/leases", "method": "POST"}, {"path": "/v1/availability/search", "method": "POST"}],
         scope_types=SCOPE,
     ),
     policy.DocumentedRuleDefault(

@@ -77,6 +77,14 @@ def test_a_name_does_not_steer_the_terminal(inside: Inside, client: Client) -> N
     assert [row["name"] for row in inside.ok("lease", "list", "-f", "json").json] == [name]
 
 
+def test_the_history_has_no_line_that_says_nothing(inside: Inside, client: Client) -> None:
+    lease = booked(client, "kept", timedelta(days=1))
+    # The manager prepares the cloud for it, and notes for itself what it has made there.
+    wait_for(lambda: any(not (each.type or each.differences) for each in client.leases.history(lease.id).changes))
+    (line,) = inside.ok("lease", "history", "kept").out.splitlines()
+    assert "lease.create" in line
+
+
 def test_every_format_has_the_same_values(inside: Inside, client: Client) -> None:
     lease = booked(client, "mine", timedelta(days=1))
     for words in (("lease", "list"), ("lease", "show", "mine")):

@@ -37,7 +37,9 @@ class ShowHistory(Talking):
 
     def _lines(self, found: LeaseHistory) -> Iterator[str]:
         for change in found.changes:
-            yield self._line(change)
+            # What the service has noted for itself alone is nothing to people.
+            if change.type or change.first or change.differences:
+                yield self._line(change)
             for each in change.differences:
                 part = "" if each.part == "lease" else f"{each.part} {each.id}  "
                 if not change.first:

@@ -22,7 +22,8 @@ export function happened(id) {
     close: list.close,
     view: () => {
       const { value, error } = list.state.value;
-      const rows = [...(value ?? [])].reverse();
+      // What the service has noted for itself alone is nothing to people.
+      const rows = (value ?? []).filter((each) => each.type || each.changes.length).reverse();
       return html`<section class="card">
         <h2>${t("happened")}</h2>
         ${problem(error)}

@@ -6,12 +6,16 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from sqlalchemy import update
 
 from leasehold.cloud.ports import CloudPermanentError
+from leasehold.db.tables import reservations
 from leasehold.model.errors import BusyError, ClaimSharingError, ClosedToError, InUseError, NotEnoughError
 from leasehold.model.lease_type import LeaseType
+from leasehold.model.reservation import SHARES
 from tests.factory import ALT, START, flavors, floating_ips, hosts, instances, make_service, run_for
 from tests.stateful.audit import audit, audit_cloud
+from tests.unit.leasing.looking import findings, mend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -160,6 +164,18 @@ def test_who_is_taken_off_while_a_step_runs_is_told_to_the_cloud_later(world: Wo
     run_for(world, minutes=2)
     assert world.get(lease).reservations[0].shares == {}
     assert boots(world, lease) is None
+
+
+def test_the_audit_sees_who_is_still_let_in(world: World) -> None:
+    lease = world.active(hosts(1), end=2)
+    share(world, lease, "alt")
+    facts = world.get(lease).reservations[0].cloud
+    world.execute(update(reservations).values(cloud={**facts, SHARES: {"alt": False}}))
+    (found,) = findings(world)
+    assert (found.subject, "still has the metadata alt" in found.what) == (lease.id, True)
+    assert all(mend(world))
+    run_for(world, seconds=1)
+    assert (findings(world), boots(world, lease)) == ([], None)
 
 
 def test_many_are_not_taken_off_before_the_cloud_is_told(world: World) -> None:

@@ -102,3 +102,24 @@ def test_every_format_has_the_same_values(inside: Inside, client: Client) -> Non
         ]
     shown = next(csv.DictReader(inside.ok("lease", "show", "mine", "-f", "csv").out.splitlines(), escapechar="\\"))
     assert json.loads(shown["reservations"])[0]["id"] == lease.reservations[0].id
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "lease create * --hosts 1 --for 1h",
+        "offer create * --hosts 1 --for 1h",
+        "series create * --hosts 1 --for 1h --rule FREQ=DAILY;COUNT=2",
+        "template create * --hosts 1",
+        "maintenance create * cmp-01 --for 1h",
+        "alarm create * --hosts 1",
+        "feed create *",
+        "published offer create * physical:host cmp-01 --for 1h",
+        "lease sublease offer mine * --hosts 1",
+        "lease sublease create mine * --project other --hosts 1",
+    ],
+)
+def test_what_is_made_has_a_name(inside: Inside, words: str) -> None:
+    with pytest.raises(SystemExit):
+        inside(*(" " if word == "*" else word for word in words.split()))
+    assert "a name is empty; give it one" in inside.capsys.readouterr().err

@@ -57,7 +57,7 @@ class CreateAlarm(TalkingShow):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument("name", metavar="ALARM", help="Name for the alarm")
+        parser.add_argument("name", type=typed.name, metavar="ALARM", help="Name for the alarm")
         parser.add_argument("--below", type=int, required=True, metavar="<number>", help="low while there are fewer")
         parser.add_argument(
             "--for",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from leasehold_client.cli import typed
 from leasehold_client.cli.base import TalkingShow, fields
 from leasehold_client.cli.things import DeleteThing, Kind, ListOwn, ShowThing, thing_fields
 
@@ -48,7 +49,9 @@ class CreateFeed(TalkingShow):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument("name", metavar="FEED", help="Name for the feed, which calendar programs show")
+        parser.add_argument(
+            "name", type=typed.name, metavar="FEED", help="Name for the feed, which calendar programs show"
+        )
         parser.add_argument("--own", action="store_true", help="only your leases, and not all of the project")
         return parser
 

@@ -42,7 +42,7 @@ class CreateLease(TalkingShow):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument("name", metavar="LEASE", help="Name for the lease")
+        parser.add_argument("name", type=typed.name, metavar="LEASE", help="Name for the lease")
         add_dates(parser, self.clock).add_argument(
             "--open-ended", action="store_true", help="no end: it goes on until it is deleted or gets an end"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from leasehold_client.cli import typed
 from leasehold_client.cli.base import TalkingShow, fields
 from leasehold_client.cli.lease_options import add_dates, window
 from leasehold_client.cli.things import DeleteThing, Kind, ListThings, ShowThing, thing_fields
@@ -53,7 +54,7 @@ class CreateMaintenance(TalkingShow):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument("name", metavar="MAINTENANCE", help="Name for the window")
+        parser.add_argument("name", type=typed.name, metavar="MAINTENANCE", help="Name for the window")
         parser.add_argument(
             "--host", action="append", required=True, metavar="<host>", help="ID or name of a host; may be repeated"
         )

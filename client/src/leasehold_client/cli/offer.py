@@ -64,7 +64,7 @@ class CreateOffer(TalkingShow):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument("name", metavar="OFFER", help="Name for the lease")
+        parser.add_argument("name", type=typed.name, metavar="OFFER", help="Name for the lease")
         add_dates(parser, self.clock)
         add_contents(parser)
         add_earliest(parser, self.clock)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from leasehold_client.cli import typed
 from leasehold_client.cli.base import TalkingShow, fields
 from leasehold_client.cli.columns import Shown
 from leasehold_client.cli.lease_list import lease_fields
@@ -63,7 +64,7 @@ class CreatePublished(TalkingShow):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument("name", metavar="PUBLISHED_OFFER", help="Name for the published offer")
+        parser.add_argument("name", type=typed.name, metavar="PUBLISHED_OFFER", help="Name for the published offer")
         add_type(parser)
         parser.add_argument("resource", metavar="RESOURCE", help="ID or name of the resource; see owned resource list")
         add_dates(parser, self.clock)

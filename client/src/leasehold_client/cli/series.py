@@ -64,7 +64,9 @@ class CreateSeries(TalkingShow):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument("name", metavar="SERIES", help="Name for the series; its leases have it, and a number")
+        parser.add_argument(
+            "name", type=typed.name, metavar="SERIES", help="Name for the series; its leases have it, and a number"
+        )
         parser.add_argument("--rule", required=True, metavar="<rule>", help=RULES)
         parser.add_argument(
             "--time-zone",

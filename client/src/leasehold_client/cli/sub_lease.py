@@ -58,7 +58,7 @@ class OfferSubLease(TalkingShow):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         add_lease(parser, "ID or name of the lease that lends")
-        parser.add_argument("name", metavar="NAME", help="Name for the published offer")
+        parser.add_argument("name", type=typed.name, metavar="NAME", help="Name for the published offer")
         parser.add_argument("--hosts", type=int, required=True, metavar="<n>", help="so many hosts")
         parser.add_argument("--for-project", metavar="<project>", help="the only project, by ID, that may claim them")
         add_reservation(parser, "the reservation to offer of")
@@ -82,7 +82,7 @@ class CreateSubLease(TalkingShow):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         add_lease(parser, "ID or name of the lease that lends")
-        parser.add_argument("name", metavar="NAME", help="Name for the sub-lease")
+        parser.add_argument("name", type=typed.name, metavar="NAME", help="Name for the sub-lease")
         parser.add_argument("--project", required=True, metavar="<project>", help="the project that gets them, by ID")
         what = parser.add_mutually_exclusive_group(required=True)
         what.add_argument("--hosts", type=int, metavar="<n>", help="so many hosts that nothing uses")

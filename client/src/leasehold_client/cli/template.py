@@ -68,7 +68,7 @@ class CreateTemplate(TalkingShow):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument("name", metavar="TEMPLATE", help="Name for the template")
+        parser.add_argument("name", type=typed.name, metavar="TEMPLATE", help="Name for the template")
         parser.add_argument("--description", default="", metavar="<text>", help="what it is for")
         parser.add_argument("--public", action="store_true", help="for all projects; only administrators make such")
         _add_kept(parser)

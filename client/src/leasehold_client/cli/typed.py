@@ -50,6 +50,14 @@ def utc_of(clock: Clock) -> Callable[[str], datetime]:
     return _typed(lambda text: read_utc(text) or clock.now())
 
 
+def name(text: str) -> str:
+    """Return the name of something new; a variable of a shell that is not set would make one without a name."""
+    if not text.strip():
+        message = "a name is empty; give it one, by which it can be found again"
+        raise argparse.ArgumentTypeError(message)
+    return text
+
+
 duration = _typed(read_duration)
 reservation = _typed(lambda text: with_conditions(_read_reservation(text)))
 hosts = _typed(lambda text: with_conditions(_read_hosts(text)))

@@ -28,7 +28,7 @@ def check_sharing(types: ResourceTypes, connection: Connection, lease: Lease, af
     ClaimSharingError for projects to which the offer that it was made of is not open; ClosedToError for those that may
     not use a resource that it has, or has lent; BusyError while the cloud is still to be told of many others.
     """
-    untold = max((len(part.shares) - len(part.shared_with) for part in after.kept), default=0)
+    untold = max((sum(may is False for may in part.shares.values()) for part in after.kept), default=0)
     if untold > MOST_UNTOLD:
         message = f"The cloud is still to be told that {untold} projects may no longer use the lease; try again later."
         raise BusyError(message, field="shared_with")

@@ -23,7 +23,8 @@ DROPPED = "dropped"
 SHARES = "shares"
 """The fact with the projects that may use a reservation beside its own: true, or false for one that may no longer.
 
-One that may no longer is forgotten when the cloud has been told.
+The cloud is told of that one twice, and after the first time it is null: a worker that has lost its claim while it let
+the project in may be late.
 """
 
 
@@ -69,7 +70,7 @@ class Reservation:
         return bool(self.cloud.get(DROPPED))
 
     @property
-    def shares(self) -> Mapping[str, bool]:
+    def shares(self) -> Mapping[str, bool | None]:
         """The other projects that may use it, and those that no longer may, of which the cloud is to be told."""
         return dict(self.cloud.get(SHARES, {}))
 
@@ -84,12 +85,18 @@ class Reservation:
         The cloud is to be told of those before, unless it has nothing of the lease (`in_cloud`) or of the reservation.
         """
         told = in_cloud and self.status is not ReservationStatus.DELETED
-        return self._sharing(dict.fromkeys(self.shares if told else (), False) | dict.fromkeys(projects, True))
+        before = {project: None if may is None else False for project, may in self.shares.items()} if told else {}
+        return self._sharing(before | dict.fromkeys(projects, True))
 
-    def told(self, shares: Mapping[str, bool]) -> Reservation:
-        """Return the reservation without the projects that may no longer use it, after the cloud was told of these."""
-        gone = {project for project, may in shares.items() if not may}
-        return self._sharing({project: may for project, may in self.shares.items() if may or project not in gone})
+    def told(self, shares: Mapping[str, bool | None]) -> Reservation:
+        """Return the reservation after the cloud was told of these; one that may not is forgotten in the end."""
+        left: dict[str, bool | None] = {}
+        for project, may in self.shares.items():
+            if may or project not in shares or shares[project] is not may:
+                left[project] = may
+            elif may is False:
+                left[project] = None
+        return self._sharing(left)
 
-    def _sharing(self, shares: Mapping[str, bool]) -> Reservation:
+    def _sharing(self, shares: Mapping[str, bool | None]) -> Reservation:
         return self if shares == self.shares else replace(self, cloud={**self.cloud, SHARES: shares})

@@ -129,6 +129,23 @@ def test_who_has_asked_is_recorded_of_the_lease_that_is_named_alone(db: Database
     assert [each.actor for each in of_other] == [None, None, None]
 
 
+def test_a_page_begins_at_any_of_the_events_of_one_transaction(db: Database) -> None:
+    made = db.transact(begin)
+
+    def tell_three_times(connection: Connection) -> None:
+        after = change(connection, made.id, CHANGES[0], 1, number=1, told=False)
+        for event_type in ("lease.renamed", "lease.reminders", "lease.update"):
+            put_event(connection, event_type, after, hour(1))
+
+    db.transact(tell_three_times)
+    db.transact(partial(change, ident=made.id, how=CHANGES[0], number=2, at=1, told=False))
+    with db.reading() as connection:
+        changes = list_changes(connection, made.id)
+        assert len(changes) == 5
+        for first, since in enumerate(changes):
+            assert list_changes(connection, made.id, since.id, 2) == changes[first : first + 2]
+
+
 def test_a_page_reads_no_more_changes_than_it_has(db: Database) -> None:
     made = db.transact(begin)
     for number in range(20):

@@ -47,7 +47,7 @@ class Windows:
     def first(self, after: int, last: int | None = None) -> Window | None:
         """Return the first window that starts on a whole minute from `after` to `last`, in seconds; None without one.
 
-        It ends when leases may end. Raises TakesTooLongError, and the plugin's errors.
+        No window ends at OPEN_END or later. Raises TakesTooLongError, and the plugin's errors.
         """
         latest = to_seconds(OPEN_END) - 1 - self.terms.length // _SECOND
         last = latest if last is None else min(last, latest)

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from leasehold.model.segment import Segment
 
 
-class UnknownChangeError(Exception):
-    """A lease has no change with an id."""
-
-
 SECOND = timedelta(seconds=1)
 """What is held is recorded to the second."""
+
+
+class UnknownChangeError(Exception):
+    """A lease has no change with this id."""
 
 
 def get_any_lease(service: Service, lease_id: str) -> Lease:

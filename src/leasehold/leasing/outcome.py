@@ -233,9 +233,10 @@ class _Completion:
     def _known(self, lease: Lease) -> Lease:
         """Return the lease with the facts that the drivers returned about its reservations."""
         facts = {outcome.reservation_id: outcome.cloud for outcome in self.outcomes if outcome.cloud}
-        told = {job.name: job.reservation.shares for job in self.step.jobs} if self.step.phase in _SHARING else {}
+        done = self._of(Result.DONE) if self.step.phase in _SHARING else set()
+        told = {job.name: job.reservation.shares for job in self.step.jobs if job.name in done}
         for part in lease.reservations:
-            after = part.told(told[part.id]) if part.id in told and part.id in self._of(Result.DONE) else part
+            after = part.told(told[part.id]) if part.id in told else part
             if part.id in facts:
                 after = replace(after, cloud={**after.cloud, **facts[part.id]})
             if after.cloud != part.cloud:

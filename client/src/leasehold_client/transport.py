@@ -78,7 +78,13 @@ class Transport:
     def _send(self, method: str, path: str, headers: Mapping[str, str] | None = None, **request: Any) -> dict[str, Any]:
         try:
             headers = {**(headers or {}), _HEADER: f"{SERVICE_TYPE} {VERSION}"}
-            answer = self._adapter.request(path, method, headers=headers, endpoint_override=self._root(), **request)
+            root = self._root()
+            # A redirect would carry the token to whatever place it names.
+            answer = self._adapter.request(
+                path, method, headers=headers, endpoint_override=root, redirect=False, **request
+            )
+            if answer.is_redirect:
+                raise UnreachableError(_led_away(root, answer.headers["Location"]))
             read: dict[str, Any] = answer.json() if answer.content else {}
         except HttpError as error:
             raise _refused(error) from None
@@ -106,6 +112,13 @@ class Transport:
 
 def _once(key: str | None) -> dict[str, str]:
     return {} if key is None else {"Idempotency-Key": key}
+
+
+def _led_away(root: str, place: str) -> str:
+    return (
+        f"{root} leads to {place}, and requests are not sent there, as they carry your token. If that is the service, "
+        "name it as the endpoint, with --os-endpoint-override or OS_ENDPOINT_OVERRIDE."
+    )
 
 
 def _refused(error: HttpError) -> ApiError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from leasehold_client.cli.base import written
+from leasehold_client.cli.visible import visible
 from leasehold_client.errors import ApiError, ClientError
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def ask_for(
 def _choose(command: Talking, error: ApiError, offers: Sequence[Offer[Wish]]) -> Offer[Wish] | None:
     command.tell(str(error))
     for offer in offers:
-        command.app.stderr.write(f"{offer.sentence} Take it? [y/N] ")
+        command.app.stderr.write(f"{visible(offer.sentence)} Take it? [y/N] ")
         command.app.stderr.flush()
         if command.app.stdin.readline().strip().lower() in ("y", "yes"):
             return offer

@@ -37,14 +37,14 @@ class Talking(Command):
         self.clock: Clock = users_clock()
 
     def run(self, parsed_args: argparse.Namespace) -> int:
-        """Called by cliff; a refusal that another command of ours explains says which."""
+        """Called by cliff; a refusal does not steer the terminal, and says which other command of ours explains it."""
         try:
             return super().run(parsed_args)
-        except ApiError as error:
-            if "unknown_property" not in error.details:
-                raise
-            listing = written(self, ["property", "list"])
-            raise ClientError(f"{error}\nTo see which there are: {listing}") from None
+        except ClientError as error:
+            sentence = visible(str(error))
+            if isinstance(error, ApiError) and "unknown_property" in error.details:
+                sentence += f"\nTo see which there are: {written(self, ['property', 'list'])}"
+            raise ClientError(sentence) from None
 
     @property
     def client(self) -> Client:

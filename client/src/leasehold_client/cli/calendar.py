@@ -13,6 +13,7 @@ from leasehold_client.cli import typed
 from leasehold_client.cli.base import Talking
 from leasehold_client.cli.drawing import Count, Row, Style, draw, draw_counts
 from leasehold_client.cli.times import DURATIONS
+from leasehold_client.cli.visible import one_line
 from leasehold_client.errors import ApiError
 from leasehold_client.event import LATEST, LONGEST_WAIT
 from leasehold_client.lease import HOST
@@ -76,7 +77,7 @@ class ShowCalendar(Talking):
         begin = max(start, self.clock.now())
         found = client.availability.show({"resource_type": HOST}, begin, max(end, begin + timedelta(minutes=1)))
         counts = [Count(step.start, step.end, step.free) for step in found.steps]
-        return draw_counts(found.unit, counts, start, end, style)
+        return draw_counts(one_line(found.unit), counts, start, end, style)
 
     def _style(self, options: argparse.Namespace) -> Style:
         style = style_of(self.app.stdout, self.clock.zone, ascii_only=options.ascii)
@@ -92,7 +93,7 @@ def _rows(client: Client) -> list[Row]:
         each.host_id: [(booking.start, booking.end) for booking in each.bookings] for each in client.allocations.list()
     }
     hosts = sorted(client.hosts.list(), key=lambda host: host.name)
-    return [Row(host.name, taken.get(host.id, []), host.reservable) for host in hosts]
+    return [Row(one_line(host.name), taken.get(host.id, []), host.reservable) for host in hosts]
 
 
 def style_of(stdout: TextIO, zone: tzinfo, *, ascii_only: bool) -> Style:

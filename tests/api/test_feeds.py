@@ -90,12 +90,12 @@ def test_a_feed_is_made_listed_shown_and_deleted(member: Client, clock: Clock) -
 
 
 def test_a_name_is_a_text_and_nothing_else(member: Client) -> None:
-    url = made(member, name="lab\x07")["url"]
+    url = made(member, name="lab\x07, a;b\\c\r\nEND:VCALENDAR")["url"]
     lease(member, "a\x1b[31m\r\nEND:VEVENT\x7f", "2031-05-02 09:00", "2031-05-02 12:00")
     (event,) = events(member, url).values()
     assert str(event["summary"]) == "a[31m\nEND:VEVENT"
     content = read(member, url).content
-    assert b"X-WR-CALNAME:lab\r\n" in content
+    assert rb"X-WR-CALNAME:lab\, a\;b\\c\nEND:VCALENDAR" in content.splitlines()
     assert not any(sign in content for sign in (b"\x07", b"\x1b", b"\x7f"))
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from leasehold.db.task import claim_tasks
+from leasehold.leasing import feed as feeds
 from leasehold.leasing import queries
 from leasehold.leasing.audit.db import audit_database
 from leasehold.leasing.delete import wait_until_gone
@@ -72,6 +73,8 @@ def _people(world: World, meter: Meter) -> dict[str, dict[str, int]]:
     for number in range(LISTED):
         world.lease(hosts(1), start=100 + number, end=101 + number)
     counts[f"list, over {LISTED} leases"] = meter.of(lambda: queries.list_leases(world.service, None))
+    feed, _ = feeds.make_feed(world.service, Caller("alice", "demo"), "", own=False)
+    counts[f"feed, 5 of over {LISTED} leases"] = meter.of(lambda: feeds.leases_of(world.service, feed, most=5))
     counts["list, hosts"] = meter.of(lambda: queries.list_resources(world.service, "physical:host"))
     counts["list, allocations of hosts"] = meter.of(lambda: queries.list_allocations(world.service, "physical:host"))
     counts |= _timelines(world, meter)

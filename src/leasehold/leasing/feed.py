@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from heapq import nlargest
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
@@ -13,6 +12,7 @@ from leasehold.db.project import enter
 from leasehold.model.errors import NotFoundError, TooManyFeedsError, UnknownFeedError
 from leasehold.model.feed import Feed, digest_of, new_secret, read_token, write_token
 from leasehold.model.lease_filter import LeaseFilter
+from leasehold.model.paging import Sort
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +27,7 @@ KEPT: Final = timedelta(days=30)
 """How long a lease that has ended stays in a feed."""
 MOST: Final = 1_000
 """Leases in a feed; those that end last are in it."""
+_LAST_FIRST: Final = Sort("end_date", descending=True)
 
 
 def make_feed(service: Service, caller: Caller, name: str, *, own: bool) -> tuple[Feed, str]:
@@ -92,13 +93,9 @@ def open_feed(service: Service, text: str) -> Feed:
     return found
 
 
-def leases_of(service: Service, feed: Feed) -> Sequence[Lease]:
+def leases_of(service: Service, feed: Feed, most: int = MOST) -> Sequence[Lease]:
     """Return what is in a feed, in the order of the starts: the leases that have not ended over 30 days ago."""
     wanted = LeaseFilter(ends_after=service.now() - KEPT, user_id=feed.user_id if feed.own else None)
     with service.db.reading() as connection:
-        found = nlargest(
-            MOST,
-            lease_rows.each_lease(connection, feed.project_id, wanted=wanted),
-            key=lambda each: (each.window.end, each.id),
-        )
-    return sorted(found, key=lambda each: (each.window.start, each.id))
+        found = lease_rows.each_lease(connection, feed.project_id, wanted=wanted, sort=_LAST_FIRST, limit=most)
+        return sorted(found, key=lambda each: (each.window.start, each.id))

@@ -6,7 +6,7 @@ import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from icalendar import Calendar, Event
+from icalendar import Calendar, Event, vText
 
 from leasehold.api.views.lease import reason_of
 from leasehold.model.caller import NOTHING
@@ -55,7 +55,8 @@ def write_calendar(feed: Feed, leases: Iterable[Lease]) -> bytes:
     calendar.add("prodid", "-//Leasehold//Leases//EN")
     calendar.add("version", "2.0")
     calendar.add("method", "PUBLISH")
-    calendar.add("x-wr-calname", _text(feed.name or "Leases"))
+    # Of what has no type of its own the library escapes only texts.
+    calendar.add("x-wr-calname", vText(_text(feed.name or "Leases")))
     calendar.add("refresh-interval", _REFRESH, parameters={"VALUE": "DURATION"})
     calendar.add("x-published-ttl", "PT15M")
     for lease in leases:

@@ -241,6 +241,9 @@ def test_hosts(shell: Shell, client: Client) -> None:
     shell.ok("host", "set", "cmp-01", "--extra", "rack=a1")
     nothing = shell("host", "set", "cmp-01")
     assert (nothing.status, nothing.err.startswith("Say what to set")) == (1, True)
+    for set_twice in (("host", "set", "cmp-01", "--extra"), ("resource", "set", "physical:host", "1", "--property")):
+        twice = shell(*set_twice, "rack=a2", set_twice[-1], "rack=a3")
+        assert (twice.status, "The property rack is set twice" in twice.err) == (1, True)
 
 
 def test_properties(shell: Shell) -> None:

@@ -62,6 +62,9 @@ def test_changes_events_and_properties() -> None:
         (read_change, "min=2", "names no id"),
         (read_event, "event_date=2031-05-01 10:00", "names no event_type"),
         (read_property, "rack", "is no KEY=VALUE"),
+        (read_change, "id=7,min=1,min=2", "says min twice"),
+        (read_hosts, "max=1, max=2", "says max twice"),
+        (read_event, "event_type=a,event_type=b", "says event_type twice"),
     ],
 )
 def test_what_cannot_be_read_is_said_so(read: object, text: str, message: str) -> None:

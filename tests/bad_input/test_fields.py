@@ -156,6 +156,14 @@ RULES = [
     Refusal("POST", LEASES, {**VALID, "start_date": "Bogus-date 13:13"}, 400, "input.date", "start_date", BOGUS),
     Refusal("POST", LEASES, {**VALID, "reservations": [hosts(99)]}, **NOT_ENOUGH, details={"asked": 99, "largest": 11}),
     Refusal("PUT", LEASE, {"reservations": [{"id": "{hosts}", "min": 99, "max": 99}]}, **NOT_ENOUGH),
+    *(
+        Refusal("PUT", LEASE, {"reservations": [first, *more, {"id": "{hosts}", "max": 2}]}, field=where, words="twice")
+        for first in ({"id": "{hosts}", "min": 2, "max": 2},)
+        for more, where in (
+            ([], "reservations[1].id"),
+            ([{"id": each} for each in ("{instances}", "{flavors}", "{addresses}")], "reservations[4].id"),
+        )
+    ),
     Refusal("PUT", ACTIVE, {"reservations": [{"id": "{running}", "min": 99, "max": 99}]}, **NOT_ENOUGH),
     Refusal("PUT", ACTIVE, {"reservations": [{"id": "{running}", "resource_type": "virtual:instance"}]}, **OTHER_TYPE),
     Refusal("PATCH", f"{PROPERTIES}/rack", {"private": "yes"}, field="private", words=f"private {NOT_ACCEPTABLE}"),

@@ -143,6 +143,7 @@ ROUTE: dict[str, Any] = {"status": 404, "code": "http.route"}
 NOT_FOUND: dict[str, Any] = {"status": 404, "code": "not_found"}
 NO_SUCH_LEASE = "Object with {'lease_id': 'none-such'} not found"
 V1_1 = {VERSION: "reservation 1.1"}
+V1_2 = {VERSION: "reservation 1.2"}
 V1_3 = {VERSION: "reservation 1.3"}
 STALE: dict[str, Any] = {"status": 412, "code": "lease.stale", "field": "If-Match"}
 NOT_ACCEPTABLE: dict[str, Any] = {
@@ -169,13 +170,15 @@ def test_content_types_that_are_not_json(target: Target, write: tuple[str, str],
 
 
 @pytest.mark.parametrize("keys", [b'"name": "a", "name": "b"', b'"name": 1, "name": "b"', b'"name": "a", "name": 1'])
-def test_of_duplicate_keys_the_last_one_counts(own_target: Target, keys: bytes) -> None:
-    """JSON does not define which duplicate counts; the service must validate the value that it uses."""
+def test_of_duplicate_keys_the_last_one_counts_until_they_are_refused(own_target: Target, keys: bytes) -> None:
+    """JSON does not define which duplicate counts; what is used is validated, and from 1.2 on nothing is."""
     body = b"{%s, %s" % (keys, json.dumps({key: VALID[key] for key in ("start_date", "end_date")}).encode()[1:])
     if keys.endswith(b"1"):
         own_target.refuses(Refusal("POST", LEASES, body, field="name"))
     else:
         assert own_target.ask("POST", LEASES, body).json["lease"]["name"] == "b"
+    for sent in (body, b'{"reservations": [{%s}]}' % keys):
+        own_target.refuses(Refusal("POST", LEASES, sent, headers=V1_2, words="'name' twice", **MALFORMED))
 
 
 # ---------------------------------------------------------------- paths, methods, headers and queries, row by row

@@ -10,6 +10,8 @@ from leasehold.api.errors import MalformedRequestError
 from leasehold.model.errors import BodyTooLargeError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import falcon
 
 JSON_TYPE = "application/json"
@@ -18,17 +20,18 @@ LARGEST_INTEGER = 2**63
 """No database column and no cloud takes an integer outside of [-2**63, 2**63)."""
 
 
-def read(request: falcon.Request, limit: int, *, typed: bool = False) -> dict[str, Any]:
+def read(request: falcon.Request, limit: int, *, typed: bool = False, strict: bool = False) -> dict[str, Any]:
     """Return the JSON object in the body of `request`, at most `limit` bytes long.
 
     Raises `MalformedRequestError` (400) and `BodyTooLargeError` (413). The content type may be absent unless `typed`.
+    `strict` refuses an object with a key twice; otherwise the last one counts.
     """
     if typed and not request.content_type:
         raise MalformedRequestError(f"The request does not say what its body is. Send Content-Type: {JSON_TYPE}.")
     content_type = (request.content_type or JSON_TYPE).split(";", 1)[0].strip().lower()
     if content_type != JSON_TYPE:
         raise MalformedRequestError(f"Content type {content_type[:80]!r} is not understood. Send {JSON_TYPE}.")
-    value = _decode(_bytes(request, limit))
+    value = _decode(_bytes(request, limit), _unique if strict else None)
     if not isinstance(value, dict):
         raise MalformedRequestError("The body has to be a JSON object, such as {}.")
     _inspect(value, depth=1)
@@ -52,9 +55,9 @@ def _too_large(limit: int) -> BodyTooLargeError:
     )
 
 
-def _decode(content: bytes) -> Any:
+def _decode(content: bytes, as_object: Callable[[list[tuple[str, Any]]], dict[str, Any]] | None) -> Any:
     try:
-        return json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
+        return json.loads(content.decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=as_object)
     except UnicodeDecodeError as error:
         raise MalformedRequestError(f"The body is not UTF-8: byte {error.start} is not valid.") from error
     except json.JSONDecodeError as error:
@@ -65,6 +68,15 @@ def _decode(content: bytes) -> Any:
     except ValueError as error:
         # The only other ValueError is Python's limit on the digits of an integer.
         raise _too_big() from error
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise MalformedRequestError(f"An object of the body has the key {key[:64]!r} twice. Send each key once.")
+        found[key] = value
+    return found
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -134,7 +134,7 @@ def handle(call: Call, route: Route, arguments: Mapping[str, Any]) -> Reply:
     # Browsers let a page of another site send a body without a type, and make no preflight request for it. They say
     # so in this header; programs do not send it, and may leave the type out as Blazar's clients may.
     typed = call.api.settings.auth_strategy == "none" or call.request.get_header("Sec-Fetch-Mode") is not None
-    sent = body.read(call.request, call.api.settings.max_body, typed=typed)
+    sent = body.read(call.request, call.api.settings.max_body, typed=typed, strict=call.strict)
     added = added_by_template(call, route.request, sent)
     with named_in_template(added), _counted(call, route, sent):
         asked = read(route.request, sent, call.version, strict=call.strict, added=added)

@@ -203,14 +203,13 @@ def _read(service: Service, lease: Lease, changes: LeaseChanges, sight: Sight) -
     """Return the amendment with its parsed requests; this may call the cloud, so it runs before any lock is taken."""
     by_id = {reservation.id: reservation for reservation in lease.kept}
     changed = changes.reservations or ()
-    if len(changed) > max(1, len(by_id)):
-        message = f"The request changes {len(changed)} reservations, and the lease has {len(by_id)}; name each once."
-        raise InvalidInputError(message, field="reservations")
-
     vacated: dict[str, Vacated] = {}
 
     def understand(raw: Mapping[str, Any]) -> Read:
         reservation = _named(by_id, raw)
+        if reservation.id in vacated:
+            message = "The request names this reservation twice, and one of the changes would be lost; name each once."
+            raise InvalidInputError(message, field="id")
         found = service.types.get(reservation.resource_type)
         kind = found.kind
         ending = ending_of(service, found, raw, reservation.ending)

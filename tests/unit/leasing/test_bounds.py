@@ -10,7 +10,7 @@ import pytest
 from leasehold.leasing.bounds import MOST_CONDITIONS, MOST_TEXT
 from leasehold.model.errors import InvalidInputError, TooMuchHeldError
 from tests.counts.meter import Meter
-from tests.factory import floating_ips, hosts, instances
+from tests.factory import floating_ips, hosts
 
 if TYPE_CHECKING:
     from tests.factory import World
@@ -64,13 +64,6 @@ def test_as_many_conditions_as_allowed_are_looked_at(world: World) -> None:
     asked = [orderings(EACH) for _ in range(MOST_CONDITIONS // EACH)]
     assert sum(len(each["hypervisor_properties"]) for each in asked) < MOST_TEXT
     assert world.lease(*asked, start=1, end=2)
-
-
-def test_an_amendment_names_each_reservation_once(world: World) -> None:
-    lease = world.lease(instances(1), start=1, end=2)
-    change = {"id": lease.reservations[0].id, "amount": 2}
-    with pytest.raises(InvalidInputError, match="name each once"):
-        world.amend(lease, reservations=(change, change))
 
 
 def test_an_amendment_has_the_same_bounds(world: World) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from leasehold_client.cli import typed
 from leasehold_client.cli.base import Talking, TalkingLister, TalkingShow, fields
 from leasehold_client.cli.lease_options import add_repeated
+from leasehold_client.cli.pairs import each_once
 from leasehold_client.cli.part import add_part, asked_part, rows_of
 from leasehold_client.errors import ClientError
 
@@ -67,7 +68,7 @@ class CreateHost(TalkingShow):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
-        values = dict(parsed_args.extra) | ({} if parsed_args.pool is None else {"pool": parsed_args.pool})
+        values = each_once(parsed_args.extra) | ({} if parsed_args.pool is None else {"pool": parsed_args.pool})
         values |= named_projects(parsed_args)
         return fields(_shown(self.client.hosts.create(parsed_args.host, values)))
 
@@ -85,7 +86,7 @@ class SetHost(Talking):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        values = dict(parsed_args.extra) | asked_changes(parsed_args)
+        values = each_once(parsed_args.extra) | asked_changes(parsed_args)
         if not values:
             raise ClientError(f"Say what to set: --extra KEY=VALUE, {CHANGES}.")
         self.client.hosts.change(self.client.hosts.find(parsed_args.host).id, values)

@@ -6,10 +6,11 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from leasehold_client.errors import ClientError
 from leasehold_client.lease import HOST
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 _EXPRESSIONS = {"hypervisor_properties": "", "resource_properties": ""}
 DEFAULTS: Mapping[str, Mapping[str, Any]] = {
@@ -42,7 +43,7 @@ def read_reservation(text: str) -> dict[str, Any]:
 
 def read_values(text: str) -> dict[str, Any]:
     """Return keys and values, those of digits as numbers. Raises BadPairsError."""
-    return {key: _value(key, value) for key, value in _pairs(text)}
+    return {key: _value(key, value) for key, value in _pairs(text).items()}
 
 
 def read_hosts(text: str) -> dict[str, Any]:
@@ -68,7 +69,7 @@ def read_event(text: str) -> dict[str, str]:
 
     Blazar's option has an `event_date` too, which no service has ever used; it is left out, as the API has no such key.
     """
-    found = dict(_pairs(text))
+    found = _pairs(text)
     if "event_type" not in found:
         raise BadPairsError(f"{text!r} names no event_type. Write an event such as event_type=notification.")
     return {"event_type": found["event_type"]}
@@ -80,6 +81,16 @@ def read_property(text: str) -> tuple[str, str]:
     if not equals or not name:
         raise BadPairsError(f"{text!r} is no KEY=VALUE.")
     return name, value
+
+
+def each_once(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return properties by their keys. Raises ClientError for one that is given two values: only one could count."""
+    found: dict[str, str] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ClientError(f"The property {key} is set twice, to {found[key]!r} and to {value!r}. Set it once.")
+        found[key] = value
+    return found
 
 
 def write_reservation(values: Mapping[str, Any]) -> str:
@@ -102,12 +113,16 @@ def _value(key: str, text: str) -> Any:
     return int(text) if _NUMBER.fullmatch(text) else text
 
 
-def _pairs(text: str) -> Iterator[tuple[str, str]]:
+def _pairs(text: str) -> dict[str, str]:
+    found: dict[str, str] = {}
     for part in _parts(text):
-        key, equals, value = part.partition("=")
-        if not equals or not key.strip():
+        key, equals, value = (each.strip() for each in part.partition("="))
+        if not equals or not key:
             raise BadPairsError(f"{part!r} is no key=value. Write key=value,key=value, {_EXAMPLE}.")
-        yield key.strip(), value.strip()
+        if key in found:
+            raise BadPairsError(f"{text!r} says {key} twice. Say each once.")
+        found[key] = value
+    return found
 
 
 def _parts(text: str) -> Iterator[str]:

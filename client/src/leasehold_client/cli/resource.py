@@ -17,6 +17,7 @@ from leasehold_client.cli.host import (
     named_projects,
 )
 from leasehold_client.cli.lease_options import add_repeated
+from leasehold_client.cli.pairs import each_once
 from leasehold_client.cli.part import add_part, asked_part, rows_of
 from leasehold_client.cli.things import thing_fields
 from leasehold_client.errors import ClientError
@@ -113,7 +114,7 @@ class CreateResource(TalkingShow):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
-        properties = dict(parsed_args.properties)
+        properties = each_once(parsed_args.properties)
         values = dict(parsed_args.values) | named_projects(parsed_args)
         made = self.client.resources.create(parsed_args.resource_type, values, properties)
         return fields(thing_fields(self, made))
@@ -134,7 +135,7 @@ class SetResource(Talking):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         values = asked_changes(parsed_args)
         if parsed_args.properties:
-            values["properties"] = dict(parsed_args.properties)
+            values["properties"] = each_once(parsed_args.properties)
         if not values:
             raise ClientError(f"Say what to set: --property KEY=VALUE, {CHANGES}.")
         kind = parsed_args.resource_type

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -12,7 +13,7 @@ from sqlalchemy import update
 from sqlalchemy.exc import IntegrityError
 
 from leasehold.db.engine import writing
-from leasehold.db.event_log import sequence
+from leasehold.db.event_log import log_state, sequence
 from leasehold.db.outbox import put_event, put_resource_events
 from leasehold.db.resource import resources_by_number
 from leasehold.db.subscription import (
@@ -32,7 +33,7 @@ from leasehold.db.subscription import (
 )
 from leasehold.db.tables import subscriptions
 from leasehold.model.event_log import ResourceNews
-from leasehold.model.subscription import Channel, DeadLetter, Subscription
+from leasehold.model.subscription import Candidate, Channel, DeadLetter, Subscription, fair_share
 from tests.db.examples import NOW, at_once, enrol, hour, ident, lease
 
 if TYPE_CHECKING:
@@ -144,10 +145,50 @@ def test_who_was_served_longest_ago_is_served_next_however_far_behind_others_are
     for number, each in enumerate(mine[:3]):
         claim(db, each, now=hour(10 + number))
         assert save(db, each, Progress(0, slow_until=hour(99) if number == 1 else None), until=None)
-    assert waiting(db, hour(20)) == [mine[3], *mine[:3]]
     with db.reading() as connection:
-        assert [each.slow for each in candidates(connection, hour(20))] == [False, False, True, False]
+        found = candidates(connection, hour(20))
+        assert [each.id for each in found if not each.slow] == [mine[3], mine[0], mine[2]]
+        assert [each.id for each in found if each.slow] == [mine[1]]
         assert not any(each.slow for each in candidates(connection, hour(99)))
+
+
+def test_each_project_has_its_turn_however_many_others_have(db: Database) -> None:
+    mine = [[add(db, project, created_at=hour(number)).id for number in range(3)] for project in ("a", "b")]
+    late = add(db, "c", created_at=hour(8)).id
+    happen(db, "a", "b", "c")
+    assert waiting(db, hour(9))[:3] == [mine[0][0], mine[1][0], late]
+
+
+@pytest.mark.parametrize("projects", [4, 8])
+def test_what_is_new_waits_for_a_turn_of_the_projects_at_most(db: Database, projects: int) -> None:
+    """Eight threads are for what is slow. What hangs has its thread for ten seconds and is tried again, ever later."""
+    for number in range(projects * 20):
+        add(db, f"p{number // 20}", slow_until=hour(9))
+    well = add(db, "well", slow_until=hour(9))
+    happen(db, *(f"p{number}" for number in range(projects)))
+    busy: dict[str, tuple[Candidate, int]] = {}
+    waits, since, failures = [], 0, Counter[str]()
+    for second in range(120):
+        now = NOW + timedelta(seconds=second)
+        for mine in [name for name, (_, end) in busy.items() if end <= second]:
+            failures[mine] += 1
+            pause = timedelta(seconds=min(300, 2 ** failures[mine]))
+            save(db, mine, Progress(0, slow_until=hour(9), due_at=now + pause), mine, until=None)
+            del busy[mine]
+        if second % 20 == 5:
+            happen(db, "well")
+            since = second
+        with db.reading() as connection:
+            found, end = candidates(connection, now), log_state(connection).end.position
+        for each in fair_share(found, [one for one, _ in busy.values()], 16):
+            assert claim(db, each.id, claimer=each.id, now=now)
+            if each.id == well.id:
+                waits.append(second - since)
+                save(db, well.id, Progress(end, slow_until=hour(9)), well.id, until=None)
+            else:
+                busy[each.id] = (each, second + 10)
+    assert len(waits) == 6
+    assert max(waits) <= (10 if projects == 4 else 20)
 
 
 def test_a_channel_that_only_a_newer_version_knows_is_left_to_that(db: Database, engine: Engine) -> None:

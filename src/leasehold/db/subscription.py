@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from datetime import datetime
 
-    from sqlalchemy import ColumnElement, Connection, Row
+    from sqlalchemy import ColumnElement, Connection, Row, Select
 
 LONGEST_ERROR = 1_000
 """In characters."""
@@ -37,16 +37,27 @@ _FREE = and_(
     or_(subscriptions.c.due_at.is_(None), subscriptions.c.due_at <= bindparam("now")),
     or_(subscriptions.c.claim_until.is_(None), subscriptions.c.claim_until < bindparam("now")),
 )
-_CANDIDATES = (
-    select(subscriptions.c.id, subscriptions.c.project_id, subscriptions.c.served_at)
-    .where(subscriptions.c.position < _END, _FREE, or_(subscriptions.c.all_projects, _NEWS))
+
+
+def _candidates(which: ColumnElement[bool]) -> Select[Any]:
+    """Select those to serve by project in turn: of each project the one that was served longest ago, then the next."""
+    mine = subscriptions.c
+    turns = select(mine.project_id, func.max(mine.served_at).label("turn")).where(which).group_by(mine.project_id)
+    turn = turns.subquery()
+    place = func.row_number().over(partition_by=mine.project_id, order_by=(mine.served_at, mine.id)).label("place")
     # A newer version may know channels that this one does not, and each program serves its own.
-    .where(subscriptions.c.channel.in_(bindparam("channels", expanding=True)))
-    .order_by(subscriptions.c.served_at, subscriptions.c.id)
-    .limit(MOST_CANDIDATES)
-)
-_SLOW = subscriptions.c.slow_until > bindparam("now")
-_QUICK = or_(subscriptions.c.slow_until.is_(None), subscriptions.c.slow_until <= bindparam("now"))
+    served_here = mine.channel.in_(bindparam("channels", expanding=True))
+    return (
+        select(mine.id, mine.project_id, place, turn.c.turn)
+        .join(turn, turn.c.project_id == mine.project_id)
+        .where(which, mine.position < _END, _FREE, or_(mine.all_projects, _NEWS), served_here)
+        .order_by(place, turn.c.turn, mine.project_id)
+        .limit(MOST_CANDIDATES)
+    )
+
+
+_SLOW = _candidates(subscriptions.c.slow_until > bindparam("now"))
+_QUICK = _candidates(or_(subscriptions.c.slow_until.is_(None), subscriptions.c.slow_until <= bindparam("now")))
 _CLAIM = (
     update(subscriptions)
     .where(subscriptions.c.id.in_(bindparam("ids", expanding=True)), _FREE)
@@ -123,16 +134,16 @@ def _subscription(row: Row[Any]) -> Subscription:
 def candidates(
     connection: Connection, now: datetime, channels: Collection[Channel] = SUBSCRIBABLE
 ) -> Sequence[Candidate]:
-    """Return the subscriptions of these channels that nobody has claimed and that have events, longest unserved first.
+    """Return the subscriptions of these channels that nobody has claimed and that have events, by project in turn.
 
-    The furthest behind first would serve those of slow receivers again and again.
+    Neither those of a project with many slow receivers nor those furthest behind are served again and again.
     """
     found = []
     # One after the other, so that many that are slow do not fill the places of the others.
-    for slow, which in ((False, _QUICK), (True, _SLOW)):
+    for slow, query in ((False, _QUICK), (True, _SLOW)):
         values = {"now": now, "channels": [each.value for each in channels]}
-        found += [(row, slow) for row in connection.execute(_CANDIDATES.where(which), values)]
-    found.sort(key=lambda each: (each[0].served_at, each[0].id))
+        found += [(row, slow) for row in connection.execute(query, values)]
+    found.sort(key=lambda each: (each[0].place, each[0].turn, each[0].project_id))
     return [Candidate(row.id, row.project_id, slow) for row, slow in found]
 
 

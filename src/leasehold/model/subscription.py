@@ -112,7 +112,7 @@ class Candidate:
 
 
 def fair_share(waiting: Sequence[Candidate], busy: Collection[Candidate], threads: int) -> list[Candidate]:
-    """Return which of the waiting subscriptions get a free thread, in their order.
+    """Return which of the waiting subscriptions get a free thread: those of the projects that have fewest go first.
 
     A project gets at most a quarter of the threads, and the slow subscriptions get at most half of them, those of one
     project an eighth, but each at least one. Slow are those that failed or took long within the last minutes, and those
@@ -122,7 +122,7 @@ def fair_share(waiting: Sequence[Candidate], busy: Collection[Candidate], thread
     running = list(busy)
     of_project = Counter(each.project_id for each in running)
     slow_of_project = Counter(each.project_id for each in running if each.slow)
-    for each in waiting:
+    for each in _in_turn(waiting, busy):
         if len(running) >= threads:
             break
         no_more = of_project[each.project_id] >= max(1, threads // 4)
@@ -135,3 +135,17 @@ def fair_share(waiting: Sequence[Candidate], busy: Collection[Candidate], thread
         of_project[each.project_id] += 1
         slow_of_project[each.project_id] += each.slow
     return chosen
+
+
+def _in_turn(waiting: Sequence[Candidate], busy: Collection[Candidate]) -> list[Candidate]:
+    """Sort by how many of the same project, slow ones or others, have a thread or come before; else keep the order.
+
+    Without this, many slow receivers of a few projects would take each thread that the slow ones leave.
+    """
+    before = Counter((each.project_id, each.slow) for each in busy)
+
+    def place(each: Candidate) -> int:
+        before[each.project_id, each.slow] += 1
+        return before[each.project_id, each.slow]
+
+    return sorted(waiting, key=place)

@@ -22,7 +22,9 @@ def test_no_project_and_no_slow_receiver_gets_more_than_its_share(
     wanted = named(waiting, "w")
     busy = fair_share(named(running, "b"), [], threads)
     chosen = fair_share(wanted, busy, threads)
-    assert chosen == [each for each in wanted if each in chosen]
+    for mine in {(each.project_id, each.slow) for each in wanted}:
+        own = [each for each in wanted if (each.project_id, each.slow) == mine]
+        assert [each for each in chosen if each in own] == own[: sum(each in chosen for each in own)]
     together = [*busy, *chosen]
     assert len(together) <= threads
 
@@ -52,3 +54,12 @@ def test_what_is_new_in_one_project_does_not_wait_for_what_hangs_in_two_others()
     busy = fair_share(hanging, [], 16)
     new = [Candidate("new", "p2", slow=True)]
     assert fair_share([*hanging, *new], busy, 16) == new
+
+
+def test_the_slow_half_is_served_by_project_in_turn() -> None:
+    """Four projects have all slow threads; the next that is free goes to a fifth, which has waited less."""
+    hanging = [Candidate(f"h{number}", f"p{number // 20}", slow=True) for number in range(80)]
+    busy = fair_share(hanging, [], 16)
+    assert [each.project_id for each in busy] == ["p0", "p1", "p2", "p3"] * 2
+    new = Candidate("new", "p4", slow=True)
+    assert fair_share([*(each for each in hanging if each not in busy), new], busy[1:], 16) == [new]

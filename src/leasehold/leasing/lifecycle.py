@@ -314,15 +314,12 @@ def _kept_until(lease: Lease, part: Reservation, now: datetime) -> datetime | No
 
 
 def _warned(lease: Lease, now: datetime) -> datetime | None:
-    """Return the time of the warning if it is due and not done; a deleted lease has none."""
-    event = lease.event(EventType.BEFORE_END)
-    if (
-        _is_removed(lease)
-        or event is None
-        or event.time is None
-        or event.status is EventStatus.DONE
-        or event.time > now
-    ):
+    """Return the time of the warning, or of the end of a lease without one, if it is due.
+
+    A lease that is deleted or over has none.
+    """
+    event = lease.event(EventType.BEFORE_END) or lease.event(EventType.END)
+    if event is None or event.time is None or event.time > now or _is_removed(lease) or is_over(lease):
         return None
     return event.time
 

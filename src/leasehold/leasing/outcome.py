@@ -27,7 +27,7 @@ from leasehold.model.states import EventStatus, EventType, LeaseStatus
 from leasehold.model.transitions import Trigger, move
 from leasehold.resource_types.driver import UNSAVED, Wanted
 from leasehold.resource_types.end_actions import limits_of
-from leasehold.resource_types.image_results import shown_results
+from leasehold.resource_types.image_results import NOT_DONE, shown_results
 from leasehold.resource_types.shelving import shown_shelved
 from leasehold.resource_types.suspending import shown_suspended
 
@@ -354,7 +354,9 @@ def _ended(lease: Lease) -> Lease:
     unsaved = _unsaved(lease)
     if unsaved:
         what = " and ".join(f"{number} of the {noun}" for noun, number in sorted(unsaved.items()))
-        reason = f"The lease ended without {what}; they were not complete in time."
+        results = [each for rows in _kept(lease).values() for each in rows]
+        whys = sorted({each["reason"] for each in results if each["status"] == NOT_DONE})
+        reason = " ".join([f"The lease ended without {what}.", *whys])
         return replace(move(lease, Trigger.ENDED_INCOMPLETE), status_reason=reason)
     after = move(lease, Trigger.ENDED)
     if after.status is LeaseStatus.TERMINATED:

@@ -110,10 +110,11 @@ class Job(Generic[R]):
     `kind` is None if the type's plugin cannot be used. `former` are holdings that ended but are not released, e.g. of a
     host that an amendment gave up. `left` are holdings on vacated hosts: hosts that failed or were swapped, and are no
     longer used, but whose servers are not deleted before the reservation ends. `warned` is the time of the lease's
-    warning if it is due and not done; None for a deleted lease. `waits` says from when an end counts
-    its waits; None if it may wait for nothing. `kept_until` is until when no server is deleted after the end, and none
-    can be added; None when that time is over, and for a deleted lease. `removed` says that the lease is deleted,
-    or the reservation dropped. `spared` are released with the others and never touched: somebody else uses them.
+    warning if it is due, and of its end if it has no warning; None for a lease that is deleted or over. `waits` says
+    from when an end counts its waits; None if it may wait for nothing. `kept_until` is until when no server is deleted
+    after the end, and none can be added; None when that time is over, and for a deleted lease. `removed` says that the
+    lease is deleted, or the reservation dropped. `spared` are released with the others and never touched: somebody else
+    uses them.
     """
 
     project_id: str

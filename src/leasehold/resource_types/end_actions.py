@@ -34,22 +34,20 @@ class Action:
 
     `awaited` runs at the end: it returns what the end still waits for, for `wait` of the settings at most. When it
     gives up, it raises LearnedError once, with the fact UNSAVED. `warn` runs at the warning, and again until it raises
-    no CloudTransientError; it returns facts to store. With `closes`, no server can come to the reservation any more
-    when `awaited` runs. With `living` the time counts from the beginning of the end, and not from when no server lives
-    on any more.
+    no CloudTransientError; it returns facts to store. With `living` the time counts from the beginning of the end, and
+    not from when no server lives on any more. When `awaited` runs, no server can come to the reservation any more.
     """
 
     awaited: Callable[[Cloud, Job[Any], Turn], Awaited]
     wait: Callable[[CloudSettings], timedelta]
     warn: Callable[[Cloud, Job[Any], Sequence[Server]], Mapping[str, Any]] | None = None
-    closes: bool = False
     living: bool = False
 
 
 ACTIONS: Mapping[EndAction, Action] = {
     EndAction.SNAPSHOT: Action(awaiting_images, attrgetter("snapshot_wait"), warn=take_images),
-    EndAction.SUSPEND: Action(awaiting_suspended, attrgetter("suspend_wait"), closes=True, living=True),
-    EndAction.SHELVE: Action(awaiting_shelved, attrgetter("shelve_wait"), closes=True),
+    EndAction.SUSPEND: Action(awaiting_suspended, attrgetter("suspend_wait"), living=True),
+    EndAction.SHELVE: Action(awaiting_shelved, attrgetter("shelve_wait")),
 }
 
 
@@ -61,11 +59,6 @@ class Chain:
 
     def __bool__(self) -> bool:
         return bool(self.actions)
-
-    @property
-    def closes(self) -> bool:
-        """Whether no server can come to the reservation any more when its end begins."""
-        return any(action.closes for action in self.actions)
 
     def warn(self, cloud: Cloud, job: Job[Any], servers: Sequence[Server]) -> Mapping[str, Any]:
         """Do what is done at the warning, and return facts to store; raises CloudTransientError until it is done."""

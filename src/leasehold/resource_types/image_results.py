@@ -17,6 +17,9 @@ IMAGE_RESULTS = "images"
 DONE, WAITING, NOT_DONE = "done", "waiting", "failed"
 """The statuses of a result. Until the end gives up, what has failed is tried again."""
 
+COPIED = frozenset({"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDING", "SUSPENDED", "SHELVING"})
+"""The statuses of servers of which Nova makes images, or will: it says so. An end does not wait for others."""
+
 NOT_STARTED = "The cloud did not start an image of this server."
 NOT_UPLOADED = "The upload of the image failed."
 NOT_HANDED_OVER = "The cloud did not make the image the project's own."
@@ -29,20 +32,22 @@ _ORDER = (FAILED, SAVING, COMPLETE)
 def results_of(
     job: Job[Any], servers: Sequence[Server], images: Sequence[Image], *, over: bool = False
 ) -> Mapping[str, Any]:
-    """Return the results of the warning as facts; none for a lease without a warning that is due and not done.
+    """Return the results of the warning as facts; none for a lease without a warning that is due.
 
     `servers` are those of which images are due, and `images` those of the warning; what is complete was handed over, if
     the cloud did not refuse that. With `over` nothing is waited for any longer.
     """
     if job.warned is None:
         return {}
-    warning = job.warned.isoformat()
-    known = _done_before(job, warning)
     best = {each.server_id: each for each in sorted(images, key=lambda image: _ORDER.index(image.status))}
     names = {ident: image.name.removeprefix(job.settings.image_prefix) for ident, image in best.items()}
     names |= {server.id: server.name for server in servers}
-    found = {**known, **{ident: _result(ident, name, best.get(ident), over=over) for ident, name in names.items()}}
-    return {IMAGE_RESULTS: {"warning": warning, "results": [found[ident] for ident in sorted(found)]}}
+    states = {server.id: server.status for server in servers}
+    found = {
+        ident: _result(ident, name, best.get(ident), states.get(ident), over=over) for ident, name in names.items()
+    }
+    found |= done_before(job)
+    return {IMAGE_RESULTS: {"warning": job.warned.isoformat(), "results": [found[ident] for ident in sorted(found)]}}
 
 
 def shown_results(facts: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
@@ -50,26 +55,27 @@ def shown_results(facts: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return list(facts.get(IMAGE_RESULTS, {}).get("results", ()))
 
 
-def _done_before(job: Job[Any], warning: str) -> dict[str, Mapping[str, Any]]:
-    """Return what was done for this warning: the owner may have used up the image since, and deleted the server."""
+def done_before(job: Job[Any]) -> dict[str, Mapping[str, Any]]:
+    """Return what was done for this warning, by server; since then the owner may have deleted image and server."""
     before = job.reservation.cloud
-    if before.get(IMAGE_RESULTS, {}).get("warning") != warning:
+    if job.warned is None or before.get(IMAGE_RESULTS, {}).get("warning") != job.warned.isoformat():
         return {}
     return {each["server_id"]: each for each in shown_results(before) if each["status"] == DONE}
 
 
-def _result(server_id: str, name: str, image: Image | None, *, over: bool) -> Mapping[str, Any]:
-    status, reason = _judged(image)
+def _result(server_id: str, name: str, image: Image | None, state: str | None, *, over: bool) -> Mapping[str, Any]:
+    status, reason = _judged(image, state)
     if over and status == WAITING:
         status, reason = NOT_DONE, LATE
     ident = None if image is None else image.id
     return {"server_id": server_id, "server_name": name, "image_id": ident, "status": status, "reason": reason}
 
 
-def _judged(image: Image | None) -> tuple[str, str | None]:
-    """Return status and reason of the best image of a server."""
+def _judged(image: Image | None, state: str | None) -> tuple[str, str | None]:
+    """Return status and reason of the best image of a server that is in this state, None if it is gone."""
     if image is None:
-        return NOT_DONE, NOT_STARTED
+        copied = state is None or state in COPIED
+        return NOT_DONE, NOT_STARTED if copied else f"The server was in {state}, in which the cloud makes no image."
     if image.status == COMPLETE:
         return (DONE, None) if image.is_handed_over else (NOT_DONE, NOT_HANDED_OVER)
     return (WAITING, None) if image.status == SAVING else (NOT_DONE, NOT_UPLOADED)

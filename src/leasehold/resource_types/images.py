@@ -23,7 +23,7 @@ from leasehold.cloud.ports import (
 )
 from leasehold.resource_types.awaiting import NOTHING_AWAITED, Awaited, given_up
 from leasehold.resource_types.driver import UNSAVED, LearnedError
-from leasehold.resource_types.image_results import results_of
+from leasehold.resource_types.image_results import COPIED, NOT_DONE, done_before, results_of, shown_results
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,8 +38,6 @@ WARNING_OF_IMAGE = "leasehold_warning"
 IMAGES = "images of its servers"
 _NEVER = frozenset({"DELETING", "ERROR"})
 """The statuses of servers of which Nova makes no image."""
-_COPIED = frozenset({"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDING", "SUSPENDED", "SHELVING"})
-"""The statuses of servers of which Nova makes images, or will: it says so. An end does not wait for others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +81,13 @@ def take_images(cloud: Cloud, job: Job[Any], there: Sequence[Server]) -> Mapping
 def awaiting_images(cloud: Cloud, job: Job[Any], turn: Turn) -> Awaited:
     """Return which servers the end keeps because of their images; none when the wait is over.
 
-    Images that the warning could not start are started now, and complete ones handed over. Raises LearnedError, once,
-    with the number of missing images, before the end continues without them.
+    Images that the warning could not start are started now, as are those of servers that came after it, and complete
+    ones are handed over. Raises LearnedError, once, with the number of missing images, before the end continues without
+    them.
     """
     if IMAGES in job.reservation.cloud.get(UNSAVED, {}):
         return NOTHING_AWAITED
-    late = [server for server in turn.servers if server.status in _COPIED]
+    late = [server for server in turn.servers if server.status in COPIED]
     asked = job.warned is not None and turn.until is not None
     reasons = _take_missing(cloud, job, late) if asked else {}
     look = _hand_over(cloud, job)
@@ -97,13 +96,12 @@ def awaiting_images(cloud: Cloud, job: Job[Any], turn: Turn) -> Awaited:
     if turn.until is not None and (uploading or look.refused):
         what = _uploading(len(uploading)) if uploading else next(iter(look.refused.values()))
         return Awaited(uploading | look.stuck, f"{what}{turn.limit}", results_of(job, due, look.of_warning(job)))
-    missing = _without(job, due, look)
     facts = results_of(job, due, look.of_warning(job), over=True)
+    missing = _without(job, due, look, facts)
     if missing:
-        text = "Reservation %s ends without images of the servers %s: they were not complete in time"
-        log.warning(text, job.name, ", ".join(missing))
+        log.warning("Reservation %s ends without images of the servers %s", job.name, ", ".join(missing))
     if missing and job.warned is not None:
-        message = f"{len(missing)} images were not complete in time; the end goes on without them"
+        message = f"{len(missing)} images are not complete; the end goes on without them"
         raise LearnedError(message, {**facts, **given_up(job, IMAGES, len(missing))})
     return Awaited(facts=facts)
 
@@ -126,12 +124,14 @@ def _metadata(job: Job[Any]) -> dict[str, str]:
 def _take_missing(cloud: Cloud, job: Job[Any], servers: Sequence[Server]) -> dict[str, str]:
     """Start images of the servers without one of this warning, or with failed ones only; return refusals by server.
 
-    A refusal is no reason to stop: the server may be gone at the next try.
+    A refusal is no reason to stop: the server may be gone at the next try. An image that was complete is not
+    made again: its owner may have deleted it since.
     """
-    metadata, reasons = _metadata(job), {}
-    there = cloud.images.of_reservation(job.name) if servers else ()
+    metadata, reasons, done = _metadata(job), {}, done_before(job)
+    missing = [server for server in servers if server.id not in done]
+    there = cloud.images.of_reservation(job.name) if missing else ()
     have = {image.server_id for image in there if image.metadata == metadata and image.status != FAILED}
-    for server in sorted(servers, key=lambda each: each.id):
+    for server in sorted(missing, key=lambda each: each.id):
         if server.id in have:
             continue
         try:
@@ -158,9 +158,9 @@ def _hand_over(cloud: Cloud, job: Job[Any]) -> _Look:
     return _Look(images, refused)
 
 
-def _without(job: Job[Any], servers: Sequence[Server], look: _Look) -> list[str]:
+def _without(job: Job[Any], servers: Sequence[Server], look: _Look, facts: Mapping[str, Any]) -> list[str]:
     """Return the servers without a complete image of their project although one was started or due."""
     if job.warned is None:
         return sorted(look.saving(servers) | look.stuck)
-    complete = {each.server_id for each in look.of_warning(job) if each.status == COMPLETE and each.is_handed_over}
-    return sorted((_ids(servers) - complete) | look.stuck)
+    failed = {row["server_id"] for row in shown_results(facts) if row["status"] == NOT_DONE}
+    return sorted((failed & _ids(servers)) | look.stuck)

@@ -8,10 +8,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import delete, select, update
 
 from leasehold.cloud.ports import COMPLETE, FAILED, SAVING
 from leasehold.cloud.sandbox.faults import Fault
+from leasehold.cloud.sandbox.tables import servers, snapshots
 from leasehold.db.tables import outbox
 from leasehold.model.states import EventStatus, EventType, LeaseStatus
 from tests.factory import flavors, hosts, instances, run_for, run_manager, run_until
@@ -216,6 +217,76 @@ def test_an_end_that_was_decided_goes_on_without_waiting_again(patient: World) -
     run_until(patient, patient.hour(3) + WAIT + timedelta(minutes=10))
     assert patient.get(lease).status is LeaseStatus.TERMINATED
     assert "without 1 of the images" in patient.reason(lease)
+
+
+@pytest.mark.parametrize("warned", [True, False], ids=["warned at its start", "never warned"])
+@pytest.mark.parametrize("asked", [hosts(), instances(2), flavors(2)], ids=["hosts", "instances", "flavors"])
+def test_what_is_booted_after_the_warning_has_an_image_before_the_end_deletes_it(
+    patient: World, asked: dict[str, Any], *, warned: bool
+) -> None:
+    """A lease that is shorter than its warning is warned before its owner can boot anything."""
+    settings = replace(patient.service.settings.leases, before_end=timedelta(hours=1 if warned else 0))
+    world = patient.with_settings(leases=settings)
+    lease = world.active({**asked, "before_end": "snapshot"}, end=0.5)
+    assert [event.status for event in world.get(lease).events if event.type == EventType.BEFORE_END] == (
+        [EventStatus.DONE] if warned else []
+    )
+    names = {world.boot(lease, name=name).id: name for name in ("runs", "suspended")}
+    world.execute(update(servers).where(servers.c.name == "suspended").values(status="SUSPENDED"))
+    world.cloud.images.take_to_upload(600)
+    run_until(world, world.hour(0.6))
+    assert (world.status(lease), there(world)) == ("TERMINATING", set(names.values()))
+    assert not audited(world)
+    run_until(world, world.hour(0.8))
+    assert (world.status(lease), world.get(lease).status_reason, there(world)) == ("TERMINATED", None, set())
+    found = [(each.server_id, each.status, each.project_id) for each in images(world, lease)]
+    assert sorted(found) == [(ident, COMPLETE, lease.project_id) for ident in sorted(names)]
+
+
+def test_an_end_makes_no_second_image_of_what_its_owner_has_used_up(patient: World) -> None:
+    lease = copied(patient)
+    patient.boot(lease)
+    run_until(patient, patient.hour(2.5))
+    patient.execute(delete(snapshots))
+    run_until(patient, patient.hour(3.1))
+    assert (patient.status(lease), patient.get(lease).status_reason) == ("TERMINATED", None)
+    assert (images(patient, lease), warning(patient, lease)) == ([], EventStatus.DONE)
+
+
+@pytest.mark.parametrize("asked", [hosts(), instances(2), flavors(2)], ids=["hosts", "instances", "flavors"])
+def test_an_end_says_of_which_servers_the_cloud_makes_no_image(patient: World, asked: dict[str, Any]) -> None:
+    lease = patient.active({**asked, "before_end": "snapshot"}, end=0.5)
+    patient.cloud.servers.shelve(patient.boot(lease, name="shelved").id)
+    patient.boot(lease, name="broken")
+    patient.execute(update(servers).where(servers.c.name == "broken").values(status="ERROR"))
+    run_until(patient, patient.hour(0.6))
+    assert (patient.status(lease), there(patient), images(patient, lease)) == ("TERMINATED", set(), [])
+    assert patient.reason(lease) == (
+        "The lease ended without 2 of the images of its servers. The server was in ERROR, in which the cloud makes no "
+        "image. The server was in SHELVED, in which the cloud makes no image."
+    )
+
+
+@pytest.mark.parametrize("asked", [instances(2), flavors(2)], ids=["instances", "flavors"])
+def test_an_end_says_that_a_server_without_a_host_has_no_image(patient: World, asked: dict[str, Any]) -> None:
+    """Its flavor ends with the lease, so it is deleted wherever it is."""
+    lease = patient.active({**asked, "before_end": "snapshot"}, end=0.5)
+    server = patient.boot(lease)
+    patient.cloud.servers.shelve(server.id)
+    patient.cloud.servers.offload(server.id)
+    run_until(patient, patient.hour(0.6))
+    assert (patient.status(lease), there(patient)) == ("TERMINATED", set())
+    assert "The server was in SHELVED_OFFLOADED, in which the cloud makes no image." in patient.reason(lease)
+
+
+def test_nothing_comes_to_a_lease_that_waits_for_its_images(patient: World) -> None:
+    """The end would delete it without an image."""
+    lease = copied(patient)
+    patient.boot(lease)
+    patient.cloud.images.take_to_upload(2 * 3600)
+    run_until(patient, patient.hour(3.1))
+    late = patient.cloud.servers.boot("late", lease.project_id, "m1.small", [lease.reservations[0].id])
+    assert (patient.status(lease), late.service_host) == ("TERMINATING", None)
 
 
 def test_a_manager_that_was_away_at_the_warning_takes_the_images_at_the_end(patient: World) -> None:

@@ -163,7 +163,7 @@ def dissolve(cloud: Cloud, job: Job[HostRequest]) -> Mapping[str, Any]:
     aggregate = cloud.aggregates.get(job.name)
     hosts, vacated = names_of(job.all_holdings), aggregate.hosts if aggregate else frozenset[str]()
     chain = chain_of(job.request.before_end, job.settings)
-    if aggregate is not None and chain.closes:
+    if aggregate is not None and chain:
         cloud.aggregates.ensure(job.name, aggregate.zone, closed(job))
     # The servers on a host that was put into the aggregate by hand are not the reservation's.
     awaited = chain.awaited(cloud, job, servers_on(cloud, vacated & hosts)) if chain else NOTHING_AWAITED

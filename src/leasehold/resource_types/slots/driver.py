@@ -92,7 +92,7 @@ class SlotsDriver(Driver[R]):
     def before_end(self, cloud: Cloud, job: Job[R]) -> Mapping[str, Any]:
         """Do the end actions that the reservation asks for with its servers."""
         chain = chain_of(job.reservation.ending.before_end, job.settings)
-        return chain.warn(cloud, job, _booted(cloud, job)) if chain else {}
+        return chain.warn(cloud, job, _kept_somewhere(cloud, job)) if chain else {}
 
     def objects(self, look: Look) -> Iterable[CloudObject]:
         """Yield aggregates, flavors, resource classes and server groups."""
@@ -233,6 +233,12 @@ def _booted(cloud: Cloud, job: Job[Any]) -> list[Server]:
     return [server for server in cloud.servers.with_flavor(job.name) if server.service_host is not None]
 
 
+def _kept_somewhere(cloud: Cloud, job: Job[Any]) -> list[Server]:
+    """Return the servers that the end deletes and that are more than a failed boot: on a host, or shelved off it."""
+    there = cloud.servers.with_flavor(job.name)
+    return [each for each in there if each.service_host is not None or each.status == "SHELVED_OFFLOADED"]
+
+
 def _remove_servers(cloud: Cloud, job: Job[Any], host: str | None = None, kept: Collection[str] = ()) -> None:
     """Delete the servers with the reservation's flavor, on one host or all, but those in `kept`.
 
@@ -255,9 +261,9 @@ def _dissolve(cloud: Cloud, job: Job[Any]) -> Mapping[str, Any]:
     """Revoke access and remove the servers; once none remains, remove all other cloud objects of the reservation."""
     name = job.name
     chain = chain_of(job.reservation.ending.before_end, job.settings)
-    if chain.closes:
+    if chain:
         _close(cloud, job)
-    awaited = chain.awaited(cloud, job, _booted(cloud, job)) if chain else NOTHING_AWAITED
+    awaited = chain.awaited(cloud, job, _kept_somewhere(cloud, job)) if chain else NOTHING_AWAITED
     if job.kept_until is not None:
         _let_live(cloud, job, awaited)
     removes = partial(_remove_servers, cloud, job, kept=awaited.servers)

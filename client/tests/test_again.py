@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -65,7 +65,8 @@ def test_every_type_of_reservation_is_asked_for_again(inside: Inside, client: Cl
 def test_of_a_lease_that_is_over_and_what_the_options_say_instead(inside: Inside, client: Client) -> None:
     lease = booked(client, "last week", timedelta(0), amount=2)
     wait_for(lambda: client.leases.get(lease.id).status == "ACTIVE")
-    client.leases.change(lease.id, end=lease.start + timedelta(minutes=2))
+    client.leases.change(lease.id, end=datetime.now(UTC) + timedelta(seconds=2))
+    wait_for(lambda: client.leases.get(lease.id).status == "TERMINATED")
     inside.ok("lease", "create", "longer", "--like", "last week", "--for", "4h", "--from", "in 1 d")
     longer = client.leases.find("longer")
     assert (longer.end - longer.start, longer.reservations[0].values["max"]) == (timedelta(hours=4), 2)

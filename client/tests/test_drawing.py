@@ -21,7 +21,7 @@ def test_a_day_of_three_hosts() -> None:
         Row("cmp-02", []),
         Row("gone", [(START, START + HOUR)], usable=False),
     ]
-    assert draw(rows, START, START + 24 * HOUR, PLAIN) == [
+    assert draw(rows, START, START + 24 * HOUR, PLAIN, START) == [
         "From 2031-05-01 10:00 UTC",
         "       |10:00      |16:00      |22:00      |04:00",
         "cmp-01 ............############........................",
@@ -31,15 +31,27 @@ def test_a_day_of_three_hosts() -> None:
     ]
 
 
+def test_what_is_over_is_blank() -> None:
+    rows = [Row("cmp-01", [(START + 6 * HOUR, START + 12 * HOUR)])]
+    lines = draw(rows, START, START + 24 * HOUR, PLAIN, START + 7 * HOUR)
+    assert lines[2:] == [
+        f"cmp-01 {14 * ' '}{10 * '#'}{24 * '.'}",
+        ". free  # taken  x out of service; a column is 30 min; what ",
+        "is over is left blank",
+    ]
+
+
 def test_what_is_free_stands_out_in_colour() -> None:
     rows = [Row("a", [(START, START + HOUR)])]
-    lines = draw(rows, START, START + 2 * HOUR, Style(14, UTC, colour=True, ascii=True))
+    lines = draw(rows, START, START + 2 * HOUR, Style(14, UTC, colour=True, ascii=True), START)
     assert "a \x1b[2m######\x1b[32m......\x1b[0m" in lines
 
 
 def test_free_is_only_what_is_free_all_the_time() -> None:
     blink = [(START + HOUR, START + HOUR + timedelta(seconds=1))]
-    (line,) = [each for each in draw([Row("a", blink)], START, START + 24 * HOUR, PLAIN) if each.startswith("a ")]
+    (line,) = [
+        each for each in draw([Row("a", blink)], START, START + 24 * HOUR, PLAIN, START) if each.startswith("a ")
+    ]
     assert line.count("#") == 1
 
 
@@ -48,7 +60,7 @@ def test_how_many_are_free() -> None:
     assert draw_counts("hosts", counts, START, START + 30 * HOUR, Style(36, UTC)) == [
         "From 2031-05-01 10:00 UTC",
         "      |10:00      |22:00      |10:00",
-        f"hosts {6 * '+'}{18 * '3'}{6 * '0'}",
+        f"hosts {6 * '+'}{18 * '3'}{6 * ' '}",
         "how many are free: 0 to 9, + is ten ",
         "or more; a column is 1 h",
     ]
@@ -61,7 +73,7 @@ def test_how_many_are_free() -> None:
 )
 def test_no_line_is_wider_than_the_terminal(width: int, span: timedelta, names: list[str]) -> None:
     """However narrow it is: ten columns of time there are always."""
-    lines = draw([Row(name, []) for name in names], START, START + span, Style(width, UTC, ascii=True))
+    lines = draw([Row(name, []) for name in names], START, START + span, Style(width, UTC, ascii=True), START)
     assert all(len(line) <= max(width, 11) for line in lines)
 
 
@@ -75,5 +87,5 @@ def test_a_step_is_round_and_the_columns_hold_the_span(span: timedelta, columns:
 @pytest.mark.parametrize("hours", [1, 5, 24, 24 * 30])
 def test_taken_and_free_add_up(hours: int) -> None:
     taken = [(START, START + hours * HOUR / 2)]
-    line = draw([Row("a", taken)], START, START + hours * HOUR, PLAIN)[2]
+    line = draw([Row("a", taken)], START, START + hours * HOUR, PLAIN, START)[2]
     assert abs(line.count("#") - line.count(".")) <= 1

@@ -34,7 +34,7 @@ def test_hosts_from_now_and_the_wait_until_they_are_ready(shell: Shell, client: 
 
 def test_times_are_in_the_users_zone_and_blazars_in_utc(shell: Shell, client: Client) -> None:
     day = (minute() + timedelta(days=2)).date()
-    shell.ok("lease", "create", "ours", "--hosts", "1", "--from", f"{day} 14:00", "--until", f"{day} 16:00")
+    shell.ok("lease", "create", "ours", "--hosts", "1", "--until", "16:00", "--from", f"{day} 14:00")
     blazars = ("--start-date", f"{day} 14:00", "--end-date", f"{day} 16:00", "--before-end-date", f"{day} 15:00")
     hosts = ("--physical-reservation", f"min=1,max=2,hypervisor_properties={EXPRESSION}")
     shell.ok("lease", "create", "blazars", *blazars, *hosts)

@@ -77,6 +77,13 @@ def test_a_name_does_not_steer_the_terminal(inside: Inside, client: Client) -> N
     assert [row["name"] for row in inside.ok("lease", "list", "-f", "json").json] == [name]
 
 
+def test_what_the_output_cannot_encode_is_written_out(shell: Shell, client: Client) -> None:
+    booked(client, "Zürich", timedelta(days=1))
+    ascii_only = shell.with_environ(PYTHONIOENCODING="ascii")
+    for words in (("list",), ("show", "Zürich"), ("list", "-f", "value"), ("list", "-f", "csv")):
+        assert r"Z\xfcrich" in ascii_only.ok("lease", *words).out
+
+
 def test_the_history_has_no_line_that_says_nothing(inside: Inside, client: Client) -> None:
     lease = booked(client, "kept", timedelta(days=1))
     # The manager prepares the cloud for it, and notes for itself what it has made there.

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from leasehold_client.cli.offers import moment_word
 from leasehold_client.cli.shown import show_relative, show_span
-from leasehold_client.cli.times import BadTimeError, read_duration, read_moment, read_past, read_utc
+from leasehold_client.cli.times import BadTimeError, read_duration, read_end, read_moment, read_past, read_utc
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2031, 5, 1, 10, 30, tzinfo=UTC)
@@ -84,6 +84,23 @@ def test_times_that_are_over(text: str, expected: str) -> None:
 )
 def test_moments_are_in_the_users_zone(text: str, expected: str) -> None:
     assert read_moment(text, NOW, BERLIN) == datetime.fromisoformat(expected).replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("17:00", "2031-05-03T15:00"),
+        ("12:00", "2031-05-04T10:00"),
+        ("saturday 16:00", "2031-05-03T14:00"),
+        ("friday 12:00", "2031-05-09T10:00"),
+        ("2031-05-03 10:00", "2031-05-03T08:00"),
+        ("tomorrow 17:00", "2031-05-02T15:00"),
+        ("in 2 h", "2031-05-01T12:30"),
+    ],
+)
+def test_the_end_of_what_begins_on_saturday(text: str, expected: str) -> None:
+    start = datetime(2031, 5, 3, 12, 0, tzinfo=UTC)
+    assert read_end(text, start, NOW, BERLIN) == datetime.fromisoformat(expected).replace(tzinfo=UTC)
 
 
 @pytest.mark.parametrize(

@@ -4,23 +4,41 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
+from zoneinfo import TZPATH
 
 import pytest
 
 from leasehold_client.cli.zone import users_zone, users_zone_name
+
+if TYPE_CHECKING:
+    from client.tests.conftest import Inside
 
 SUMMER = datetime(2031, 7, 1, tzinfo=UTC)
 NOWHERE = Path("/none-such")
 
 
 def test_tz_is_the_users_zone() -> None:
-    assert SUMMER.astimezone(users_zone({"TZ": "Europe/Berlin"}, NOWHERE)).utcoffset() == timedelta(hours=2)
-    assert SUMMER.astimezone(users_zone({"TZ": ":Asia/Tokyo"}, NOWHERE)).utcoffset() == timedelta(hours=9)
+    """A name, a rule of POSIX, or a file."""
+    tokyo = f"{Path(TZPATH[0]) / 'Asia/Tokyo'}"
+    for named, hours in (
+        *(("Europe/Berlin", 2), (":Asia/Tokyo", 9), ("JST-9", 9), ("<-03>3", -3), (tokyo, 9), (f":{tokyo}", 9)),
+        *(("CET-1CEST,M3.5.0,M10.5.0/3", 2), ("UTC", 0)),
+    ):
+        zone = users_zone({"TZ": named}, NOWHERE)
+        assert zone is not None
+        assert SUMMER.astimezone(zone).utcoffset() == timedelta(hours=hours), named
+    assert users_zone_name({"TZ": tokyo}, NOWHERE) == "Asia/Tokyo"
 
 
-@pytest.mark.parametrize("named", [{}, {"TZ": ""}, {"TZ": "Mars/Olympus"}])
-def test_without_one_that_can_be_read_it_is_utc(named: dict[str, str]) -> None:
-    assert users_zone(named, NOWHERE) is UTC
+def test_without_one_it_is_utc_and_one_that_cannot_be_read_is_said(inside: Inside) -> None:
+    assert users_zone({}, NOWHERE) is users_zone({"TZ": ""}, NOWHERE) is UTC
+    for named in ("Mars/Olympus", "/none-such", "JST", "Zürich"):
+        assert users_zone({"TZ": named}, NOWHERE) is None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", "Mars/Olympus")
+        said = inside.ok("lease", "list")
+    assert said.err == "TZ=Mars/Olympus is no time zone that can be read, so times are in UTC.\n"
 
 
 def test_the_zone_has_a_name(tmp_path: Path) -> None:

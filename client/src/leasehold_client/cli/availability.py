@@ -35,7 +35,7 @@ class ShowAvailability(TalkingLister):
         moment = typed.moment_of(self.clock)
         parser.add_argument("--from", dest="start", type=moment, metavar="<time>", help=f"{MOMENTS} (default: now)")
         end = parser.add_mutually_exclusive_group()
-        end.add_argument("--until", dest="end", type=moment, metavar="<time>", help="end")
+        end.add_argument("--until", dest="end", type=typed.end_of(self.clock), metavar="<time>", help="end")
         end.add_argument(
             "--for", dest="lasts", type=typed.duration, metavar="<duration>", help=f"how long, {DURATIONS} (default 7d)"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, cast
 
 from cliff.command import Command
@@ -11,6 +12,8 @@ from cliff.show import ShowOne
 
 from leasehold_client.cli.columns import Shown, cells
 from leasehold_client.cli.shown import show_both, show_moment
+from leasehold_client.cli.times import BadTimeError
+from leasehold_client.cli.typed import settle_ends
 from leasehold_client.cli.visible import visible
 from leasehold_client.cli.zone import users_clock
 from leasehold_client.errors import ApiError, ClientError
@@ -35,11 +38,19 @@ class Talking(Command):
         """Called by cliff."""
         super().__init__(app, cast("argparse.Namespace", app_args), cmd_name)
         self.clock: Clock = users_clock()
+        if isinstance(self.app.stdout, TextIOWrapper):
+            # What the encoding of the output does not have is written out, as Python does on stderr.
+            self.app.stdout.reconfigure(errors="backslashreplace")
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Called by cliff; a refusal does not steer the terminal, and says which other command of ours explains it."""
+        if self.clock.unread is not None:
+            self.tell(f"TZ={self.clock.unread} is no time zone that can be read, so times are in UTC.")
         try:
+            settle_ends(parsed_args, self.clock)
             return super().run(parsed_args)
+        except BadTimeError as error:
+            raise ClientError(str(error)) from None
         except ClientError as error:
             sentence = visible(str(error))
             if isinstance(error, ApiError) and "unknown_property" in error.details:

@@ -38,7 +38,7 @@ class ShowCalendar(Talking):
         moment = typed.moment_of(self.clock)
         parser.add_argument("--from", dest="start", type=moment, metavar="<time>", help="begin (default: now)")
         end = parser.add_mutually_exclusive_group()
-        end.add_argument("--until", dest="end", type=moment, metavar="<time>", help="end")
+        end.add_argument("--until", dest="end", type=typed.end_of(self.clock), metavar="<time>", help="end")
         end.add_argument(
             "--for",
             dest="lasts",
@@ -66,7 +66,7 @@ class ShowCalendar(Talking):
         end: datetime = options.end or start + (options.lasts or WEEK)
         end, style = max(end, start + timedelta(minutes=1)), self._style(options)
         try:
-            return draw(_rows(client), start, end, style)
+            return draw(_rows(client), start, end, style, self.clock.now())
         except ApiError as error:
             if error.status != HTTPStatus.FORBIDDEN:
                 raise

@@ -42,19 +42,22 @@ class Style:
     ascii: bool = False
 
 
-def draw(rows: Sequence[Row], start: datetime, end: datetime, style: Style) -> list[str]:
+def draw(rows: Sequence[Row], start: datetime, end: datetime, style: Style, now: datetime) -> list[str]:
     """Return the lines of the calendar of `[start, end)`, none wider than the style says.
 
-    A step of time is drawn as free only if the host is free in all of it.
+    A step of time is drawn as free only if the host is free in all of it, and not at all if it is over: of that only
+    what is still leased is known.
     """
     label = max([len(row.name) for row in rows], default=0)
     label = min(label, max(0, style.width - NARROWEST - 1))
     step = step_for(end - start, max(NARROWEST, style.width - label - 1))
     starts = [start + step * place for place in range(-(-(end - start) // step))]
     lines = _header(starts, label, style)
-    lines += [f"{row.name[:label]:{label}} {_cells(row, starts, step, style)}" for row in rows]
+    lines += [f"{row.name[:label]:{label}} {_cells(row, starts, step, style, now)}" for row in rows]
     free, taken, out = _marks(style)
     legend = f"{free} free  {taken} taken  {out} out of service; a column is {show_span(step)}"
+    if starts[0] + step <= now:
+        legend += "; what is over is left blank"
     return [*lines, *_wrapped(legend, style.width)]
 
 
@@ -78,12 +81,12 @@ def _header(starts: Sequence[datetime], label: int, style: Style) -> list[str]:
     return [*_wrapped(f"From {show_moment(starts[0], style.zone)}", style.width), f"{'':{label}} {ticks}"]
 
 
-def _cells(row: Row, starts: Sequence[datetime], step: timedelta, style: Style) -> str:
+def _cells(row: Row, starts: Sequence[datetime], step: timedelta, style: Style, now: datetime) -> str:
     free, taken, out = _marks(style)
     marks = [free if not _overlaps(row, each, each + step) else taken for each in starts]
     if not row.usable:
         marks = [out if mark == free else mark for mark in marks]
-    text = "".join(marks)
+    text = "".join(mark if now < each + step else " " for mark, each in zip(marks, starts, strict=True))
     return _in_colours(text, lambda mark: mark == free) if style.colour else text
 
 
@@ -123,20 +126,20 @@ class Count:
 def draw_counts(noun: str, counts: Sequence[Count], start: datetime, end: datetime, style: Style) -> list[str]:
     """Return the lines of a calendar that says how many are free, for who may not see which.
 
-    A column is the least that is free in its step, as a digit, and `+` from ten on.
+    A column is the least that is free in its step, as a digit, and `+` from ten on; blank where that is not known.
     """
     label = min(len(noun), max(0, style.width - NARROWEST - 1))
     step = step_for(end - start, max(NARROWEST, style.width - label - 1))
     starts = [start + step * place for place in range(-(-(end - start) // step))]
     digits = "".join(_digit(counts, each, each + step) for each in starts)
-    shown = _in_colours(digits, lambda mark: mark != "0") if style.colour else digits
+    shown = _in_colours(digits, lambda mark: mark not in "0 ") if style.colour else digits
     legend = f"how many are free: 0 to 9, + is ten or more; a column is {show_span(step)}"
     return [*_header(starts, label, style), f"{noun[:label]:{label}} {shown}", *_wrapped(legend, style.width)]
 
 
 def _digit(counts: Sequence[Count], start: datetime, end: datetime) -> str:
-    least = min((each.free for each in counts if each.start < end and start < each.end), default=0)
-    return "+" if least > MOST_DIGIT else str(least)
+    least = min((each.free for each in counts if each.start < end and start < each.end), default=None)
+    return " " if least is None else "+" if least > MOST_DIGIT else str(least)
 
 
 @dataclass(frozen=True, slots=True)

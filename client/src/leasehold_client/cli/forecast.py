@@ -33,7 +33,7 @@ class _Asking(Talking):
         parser.add_argument("resource_type", metavar="RESOURCE_TYPE", nargs="?", help="of this type (default: hosts)")
         parser.add_argument("--from", dest="start", type=moment, metavar="<time>", help=f"{MOMENTS} (default: now)")
         end = parser.add_mutually_exclusive_group()
-        end.add_argument("--until", dest="end", type=moment, metavar="<time>", help="end")
+        end.add_argument("--until", dest="end", type=typed.end_of(self.clock), metavar="<time>", help="end")
         end.add_argument(
             "--for", dest="lasts", type=typed.duration, metavar="<duration>", help=f"how long, {DURATIONS} (default 7d)"
         )

@@ -35,7 +35,9 @@ class SetLease(Talking):
         end.add_argument("--prolong-for", type=duration, metavar="<duration>", help=f"end so much later, {DURATIONS}")
         end.add_argument("--reduce-by", type=duration, metavar="<duration>", help="end so much earlier")
         new = "in your zone, such as 'tomorrow 14:00'"
-        end.add_argument("--until", dest="end_date", type=moment, metavar="<time>", help=f"new end {new}")
+        end.add_argument(
+            "--until", dest="end_date", type=typed.end_of(self.clock), metavar="<time>", help=f"new end {new}"
+        )
         end.add_argument("--end-date", type=utc, metavar="<time>", help="new end, YYYY-MM-DD HH:MM in UTC")
         end.add_argument("--open-ended", action="store_true", help="no end: it goes on until it gets one or is deleted")
         start.add_argument("--defer-by", type=duration, metavar="<duration>", help="start so much later")

@@ -101,7 +101,9 @@ class CreateLease(TalkingShow):
         lease = self.client.leases.find(options.like)
         said = {**vars(options)}
         if not chosen_contents(options, self.client.floating_ips):
-            said["reservations"] = [again(part) for part in lease.reservations if part.status != "deleted"]
+            # Where the lease goes on, a deleted one was dropped; when it is over, all of them are deleted.
+            wanted = [part for part in lease.reservations if part.status != "deleted"] or lease.reservations
+            said["reservations"] = [again(part) for part in wanted]
         if options.end is None and options.lasts is None and not options.open_ended:
             said |= {"open_ended": True} if lease.open_ended else {"lasts": lease.end - lease.start}
         return argparse.Namespace(**said)

@@ -68,7 +68,7 @@ def add_dates(parser: argparse.ArgumentParser, clock: Clock) -> Adds:
         metavar="<time>",
         help="start, YYYY-MM-DD HH:MM in UTC (default: now)",
     )
-    end.add_argument("--until", dest="end", type=moment, metavar="<time>", help="end in your zone")
+    end.add_argument("--until", dest="end", type=typed.end_of(clock), metavar="<time>", help="end in your zone")
     end.add_argument("--for", dest="lasts", type=typed.duration, metavar="<duration>", help=f"how long, {DURATIONS}")
     end.add_argument(
         "--end-date",

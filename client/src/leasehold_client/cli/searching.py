@@ -28,11 +28,10 @@ TITLES = ("from", "until", "lasts", "what")
 
 def add_search(parser: Adds, clock: Clock, only: str = "") -> None:
     """Add the options that say which windows would do; `only` begins each help text."""
-    moment, duration = typed.moment_of(clock), typed.duration
-    parser.add_argument("--before", type=moment, metavar="<time>", help=f"{only}it has to be over by then")
+    parser.add_argument("--before", type=typed.end_of(clock), metavar="<time>", help=f"{only}it has to be over by then")
     parser.add_argument(
         "--at-least",
-        type=duration,
+        type=typed.duration,
         metavar="<duration>",
         help=f"{only}if nothing of the length is free, the longest that is, but so much, {DURATIONS}",
     )

@@ -108,7 +108,9 @@ class SetSeries(TalkingShow):
         parser.add_argument("--name", help="New name for the series")
         moment, first = typed.moment_of(self.clock), "of the first occurrence, in your zone"
         parser.add_argument("--from", dest="start", type=moment, metavar="<time>", help=f"new start {first}")
-        parser.add_argument("--until", dest="end", type=moment, metavar="<time>", help=f"new end {first}")
+        parser.add_argument(
+            "--until", dest="end", type=typed.end_of(self.clock), metavar="<time>", help=f"new end {first}"
+        )
         changes = "What changes about a reservation of every occurrence, in their order"
         add_repeated(parser, "--reservation", "reservations", typed.values, "<key=value,…>", changes)
         return parser

@@ -82,12 +82,24 @@ def read_past(text: str, now: datetime, zone: tzinfo) -> datetime:
     if lowered.endswith(" ago"):
         return now.astimezone(UTC).replace(microsecond=0) - read_duration(lowered.removesuffix(" ago"))
     moment = read_moment(lowered, now, zone)
-    if moment <= now:
-        return moment
-    # A weekday and a time of day alone mean the next ones.
-    weekday, time_alone = lowered.split()[0] in _DAYS, lowered[:1].isdigit() and "-" not in lowered
-    back = timedelta(days=7 if weekday else 1 if time_alone else 0)
-    return (moment.astimezone(zone) - back).astimezone(UTC)
+    return moment if moment <= now else (moment.astimezone(zone) - _recurs(lowered)).astimezone(UTC)
+
+
+def read_end(text: str, start: datetime, now: datetime, zone: tzinfo) -> datetime:
+    """Return the time of an end, as `read_moment` does; a time of day or a weekday alone is the first after the start.
+
+    Raises BadTimeError.
+    """
+    moment = read_moment(text, now, zone)
+    again = _recurs(" ".join(text.lower().split()))
+    return read_moment(text, start, zone) if again and moment <= start else moment
+
+
+def _recurs(lowered: str) -> timedelta:
+    """Return after how long a weekday or a time of day comes again; nothing for another time."""
+    found = _MOMENT.fullmatch(lowered)
+    day = "" if found is None else found["day"]
+    return timedelta(days=7 if day in _DAYS else 1 if day is None else 0)
 
 
 def read_utc(text: str) -> datetime | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from leasehold_client.cli.conditions import read_condition, with_conditions
 from leasehold_client.cli.pairs import BadPairsError
@@ -14,7 +14,7 @@ from leasehold_client.cli.pairs import read_hosts as _read_hosts
 from leasehold_client.cli.pairs import read_property as _read_property
 from leasehold_client.cli.pairs import read_reservation as _read_reservation
 from leasehold_client.cli.pairs import read_values as _read_values
-from leasehold_client.cli.times import BadTimeError, read_duration, read_moment, read_past, read_utc
+from leasehold_client.cli.times import BadTimeError, read_duration, read_end, read_moment, read_past, read_utc
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +38,30 @@ def _typed(read: Callable[[str], T]) -> Callable[[str], T]:
 def moment_of(clock: Clock) -> Callable[[str], datetime]:
     """Return the type of a time as people write it, in the user's zone."""
     return _typed(lambda text: read_moment(text, clock.now(), clock.zone))
+
+
+class End(NamedTuple):
+    """An end as a person writes it: which time that is depends on the start."""
+
+    text: str
+
+
+def end_of(clock: Clock) -> Callable[[str], End]:
+    """Return the type of a time that ends something, as people write it; `settle_ends` reads it."""
+
+    def check(text: str) -> End:
+        read_moment(text, clock.now(), clock.zone)
+        return End(text)
+
+    return _typed(check)
+
+
+def settle_ends(options: argparse.Namespace, clock: Clock) -> None:
+    """Read the ends of the options, after the start if they say one. Raises BadTimeError."""
+    start = getattr(options, "start", None) or getattr(options, "start_date", None) or clock.now()
+    for name, value in [*vars(options).items()]:
+        if isinstance(value, End):
+            setattr(options, name, read_end(value.text, start, clock.now(), clock.zone))
 
 
 def past_of(clock: Clock) -> Callable[[str], datetime]:

@@ -1,10 +1,11 @@
-"""An HTTP server in a thread, whose answers a function returns."""
+"""An HTTP server in a thread, whose answers a function returns, and one that answers with bytes of any kind."""
 
 from __future__ import annotations
 
+import socketserver
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
@@ -72,5 +73,33 @@ def serving(
         try:
             yield f"{'http' if tls is None else 'https'}://127.0.0.1:{server.server_port}"
         finally:
+            server.shutdown()
+            thread.join()
+
+
+@contextmanager
+def raw(*parts: bytes, endless: bytes = b"", pause: float = 0, tls: ssl.SSLContext | None = None) -> Iterator[str]:
+    """Yield the URL of a server that answers with these bytes, and then with `endless` until nobody listens."""
+    over = threading.Event()
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            with suppress(OSError):
+                while self.rfile.readline().strip():
+                    pass
+                for part in parts:
+                    self.wfile.write(part)
+                while endless and not over.wait(pause):
+                    self.wfile.write(endless)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        if tls is not None:
+            server.socket = tls.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http{'' if tls is None else 's'}://127.0.0.1:{server.server_address[1]}/"
+        finally:
+            over.set()
             server.shutdown()
             thread.join()

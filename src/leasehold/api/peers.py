@@ -17,7 +17,7 @@ import requests
 from pydantic import TypeAdapter, ValidationError
 
 from leasehold.api.versions import MAXIMUM
-from leasehold.http.bounded import cause, read_at_most, requested
+from leasehold.http.bounded import cause, requested
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -71,7 +71,7 @@ def _ask(settings: RegionSettings, name: str, url: str, question: Question, expe
     address = f"{url}{question.path}"
     try:
         with requested(question.method, address, question.body, headers, settings.seconds, settings.cafile) as answer:
-            content = json.loads(read_at_most(answer, LONGEST_ANSWER))
+            content = json.loads(answer.read(LONGEST_ANSWER))
             if answer.status_code == HTTPStatus.OK:
                 return PeerAnswer(expected.validate_python(content))
             why = f"it answered {answer.status_code}"

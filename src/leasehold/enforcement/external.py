@@ -15,7 +15,7 @@ from urllib.parse import urljoin, urlsplit
 import requests
 
 from leasehold.conf.errors import ConfigurationError
-from leasehold.http.bounded import cause, read_at_most, requested
+from leasehold.http.bounded import cause, requested
 from leasehold.model.errors import ExternallyDeniedError, NoDecisionError
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from leasehold.conf.settings import ExternalSettings
+    from leasehold.http.bounded import BoundedAnswer
 
 log = logging.getLogger(__name__)
 
@@ -115,17 +116,17 @@ class ExternalService:
             message = f"it answered {status}"
             raise UndeliveredError(message)
 
-    def _post(self, call: Call, body: Mapping[str, Any]) -> AbstractContextManager[requests.Response]:
+    def _post(self, call: Call, body: Mapping[str, Any]) -> AbstractContextManager[BoundedAnswer]:
         # A redirect is not followed: it would carry the token to another place, and turn the POST into a GET.
         token = self._settings.token
         headers = {"Content-Type": "application/json", **({"X-Auth-Token": token} if token else {})}
         url, settings = self._urls[call] or "", self._settings
         return requested("POST", url, json.dumps(body), headers, settings.seconds, settings.cafile)
 
-    def _message(self, answer: requests.Response) -> str:
+    def _message(self, answer: BoundedAnswer) -> str:
         """Return the `message` of a denial as one bounded line, or the generic text if it has none."""
         try:
-            content = json.loads(read_at_most(answer, LONGEST_ANSWER))
+            content = json.loads(answer.read(LONGEST_ANSWER))
         except (requests.RequestException, ValueError, RecursionError):
             return GENERIC
         message = content.get("message") if isinstance(content, dict) else None

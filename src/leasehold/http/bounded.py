@@ -1,7 +1,7 @@
-"""An HTTP request that ends within a fixed time, whatever the other side sends.
+"""An HTTP request that ends within a fixed time, and takes a bounded memory, whatever the other side sends.
 
 The timeout of `requests` counts for each read alone, so a server that sends one byte at a time, or `100 Continue`
-without end, would hold the call for ever.
+without end, would hold the call for ever. Nothing is decompressed: a small answer could become a large one.
 """
 
 from __future__ import annotations
@@ -15,14 +15,50 @@ import requests
 from requests.adapters import HTTPAdapter
 from urllib3.exceptions import HTTPError
 
+from leasehold.http.answer import Answer
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+PART = 64 * 1024
+"""Bytes that are read at a time."""
+
+
+class BoundedAnswer:
+    """An answer whose status is known, and whose body can be read until the deadline."""
+
+    def __init__(self, answer: requests.Response, deadline: _Deadline) -> None:
+        """Keep the answer, whose body has not been read yet."""
+        self.status_code = answer.status_code
+        self._raw = answer.raw
+        self._deadline = deadline
+
+    def read(self, longest: int) -> bytes:
+        """Return the body as it was sent; raises ValueError if it has more bytes than `longest`.
+
+        Raises requests.RequestException if it does not arrive whole, and in time.
+        """
+        content = bytearray()
+        try:
+            for part in self._raw.stream(PART, decode_content=False):
+                content += part
+                if self._deadline.passed or len(content) > longest:
+                    break
+        except HTTPError as error:
+            raise requests.ConnectionError(error) from error
+        if self._deadline.passed:
+            # What is cut off may look complete.
+            raise requests.Timeout
+        if len(content) > longest:
+            message = "the answer is too long"
+            raise ValueError(message)
+        return bytes(content)
 
 
 @contextmanager
 def requested(
     method: str, url: str, body: str | None, headers: Mapping[str, str], seconds: float, cafile: str | None
-) -> Iterator[requests.Response]:
+) -> Iterator[BoundedAnswer]:
     """Send a request and yield the answer, whose body has not been read yet.
 
     Connecting to an address of the host may take `seconds`, and all that follows `seconds` again; then the connection
@@ -30,7 +66,9 @@ def requested(
     """
     deadline = _Deadline(seconds)
     with requests.Session() as session, closing(_Adapter(deadline)) as adapter:
-        request = session.prepare_request(requests.Request(method, url, data=body, headers=dict(headers)))
+        request = session.prepare_request(
+            requests.Request(method, url, data=body, headers={**headers, "Accept-Encoding": "identity"})
+        )
         # `Session.send` would read the whole body of a redirect, and parse its target, even if it is not followed.
         around: Any = session.merge_environment_settings(request.url, {}, stream=True, verify=cafile or True, cert=None)
         try:
@@ -38,7 +76,7 @@ def requested(
                 if deadline.passed:
                     # Headers that are cut off look like complete ones.
                     raise requests.Timeout
-                yield answer
+                yield BoundedAnswer(answer, deadline)
         except (requests.RequestException, HTTPError) as error:
             if deadline.passed:
                 raise requests.Timeout from error
@@ -47,17 +85,6 @@ def requested(
             raise
         finally:
             deadline.end()
-
-
-def read_at_most(answer: requests.Response, longest: int) -> bytes:
-    """Return the body of an answer; raises ValueError if it has more bytes than `longest`."""
-    content = b""
-    for part in answer.iter_content(4096):
-        content += part
-        if len(content) > longest:
-            message = "the answer is too long"
-            raise ValueError(message)
-    return content
 
 
 def cause(error: requests.RequestException) -> str:
@@ -116,5 +143,5 @@ class _Adapter(HTTPAdapter):
             deadline.begin(made)
             return made
 
-        pool.ConnectionCls = type("WatchedConnection", (kind,), {"_new_conn": connect})
+        pool.ConnectionCls = type("WatchedConnection", (kind,), {"_new_conn": connect, "response_class": Answer})
         return pool

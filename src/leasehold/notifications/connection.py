@@ -13,8 +13,8 @@ from http.client import HTTPConnection, HTTPException
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from leasehold.http.answer import Answer
 from leasehold.model.addresses import may_be_reached
-from leasehold.notifications.answer import Answer
 from leasehold.notifications.channel import DeliveryError
 from leasehold.notifications.deadline import cut_at, seconds_until
 from leasehold.notifications.tls import tls_context

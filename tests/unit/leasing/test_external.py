@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
-import socketserver
 import ssl
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +29,7 @@ from leasehold.model.errors import (
 from tests.approver import ALLOW, Approver, approving, deny, stored
 from tests.factory import DEMO, World, floating_ips, hosts, instances, run_manager
 from tests.security.tls import make_certificate
+from tests.serving import raw
 from tests.stateful.audit import audit, dump
 
 if TYPE_CHECKING:
@@ -208,34 +208,6 @@ def test_a_denial_leaves_no_trace_and_says_why(world: World, approver: Approver,
         assert (error.message, error.status, error.code) == (message, 400, "leasehold.enforcement.external")
     assert world.status(lease) == "ACTIVE"
     audit(world)
-
-
-@contextmanager
-def raw(*parts: bytes, endless: bytes = b"", pause: float = 0, tls: ssl.SSLContext | None = None) -> Iterator[str]:
-    """Yield the URL of a server that answers with these bytes, and then with `endless` until nobody listens."""
-    over = threading.Event()
-
-    class Handler(socketserver.StreamRequestHandler):
-        def handle(self) -> None:
-            with suppress(OSError):
-                while self.rfile.readline().strip():
-                    pass
-                for part in parts:
-                    self.wfile.write(part)
-                while endless and not over.wait(pause):
-                    self.wfile.write(endless)
-
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
-        if tls is not None:
-            server.socket = tls.wrap_socket(server.socket, server_side=True)
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield f"http{'' if tls is None else 's'}://127.0.0.1:{server.server_address[1]}/"
-        finally:
-            over.set()
-            server.shutdown()
-            thread.join()
 
 
 def check_without_decision(world: World, approver: Approver, **more: Any) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, FailFast, Field
 from typing_extensions import TypedDict
 
 from leasehold.api.models.alarm import TEN_YEARS
@@ -12,7 +12,11 @@ from leasehold.api.models.base import RequestModel
 from leasehold.api.models.from_template import OF_SEARCH, Template
 from leasehold.api.models.lease import MOST_RESERVATIONS, Date, OptionalDate, ProjectId, ReservationRequest
 
-StepsAnswer = TypedDict("StepsAnswer", {"from": list[str], "free": list[int], "reserved": list[int]})
+T = TypeVar("T")
+Listed = Annotated[list[T], FailFast()]
+"""Of the answer of another region one error is enough: to collect millions of them took gigabytes and minutes."""
+
+StepsAnswer = TypedDict("StepsAnswer", {"from": Listed[str], "free": Listed[int], "reserved": Listed[int]})
 StepsAnswer.__doc__ = """A step function in columns of equal length: each step lasts from its `from` to the next one's.
 
 `reserved` is what leases and maintenance windows have, with the cleaning time around them.
@@ -92,7 +96,7 @@ class FoundWindow(TypedDict):
     alternative: int
     start_date: str
     end_date: str
-    reservations: list[FoundReservation]
+    reservations: Listed[FoundReservation]
 
 
 class RefusedAlternative(TypedDict):
@@ -107,8 +111,8 @@ class RefusedAlternative(TypedDict):
 class WindowList(TypedDict):
     """The first windows, earliest first; those of one alternative do not overlap."""
 
-    windows: list[FoundWindow]
-    refused: list[RefusedAlternative]
+    windows: Listed[FoundWindow]
+    refused: Listed[RefusedAlternative]
 
 
 class AskableAnswer(TypedDict):

@@ -1,6 +1,6 @@
-"""The answer of a receiver: its status, and how much follows its head.
+"""The answer of a server that may be hostile: its status, and how much follows its head.
 
-`http.client` reads a head of up to six megabytes as that of an e-mail. A receiver can have that take hours, which no
+`http.client` reads a head of up to six megabytes as that of an e-mail. A server can have that take hours, which no
 limit of time for the connection ends, and raise errors of any type.
 """
 
@@ -27,16 +27,23 @@ class Answer(HTTPResponse):
         while status < HTTPStatus.OK:
             (status, minor), fields = self._status(), self._fields()
         length = fields.get(b"content-length", [])
-        sized = b"transfer-encoding" not in fields and len(length) == 1 and LENGTH.fullmatch(length[0])
+        encoding = fields.get(b"transfer-encoding", [])
+        sized = not encoding and len(length) == 1 and LENGTH.fullmatch(length[0])
         self.length = int(length[0]) if sized else None
+        self.chunked = [each.lower() for each in encoding] == [b"chunked"]
+        self.chunk_left = None
+        self.headers = self.msg = HTTPMessage()
+        # urllib3 reads the body by these, and refuses lengths that contradict each other.
+        for value in [] if encoding else length:
+            self.msg["Content-Length"] = value.decode("latin-1")
+        if self.chunked:
+            self.msg["Transfer-Encoding"] = "chunked"
         if status in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
             self.length = 0
         closing = any(b"close" in each.lower() for each in fields.get(b"connection", []))
         self.will_close = minor == 0 or closing or self.length is None
-        self.chunked = False
         self.version, self.reason = 10 + minor, ""
         self.status = self.code = status
-        self.headers = self.msg = HTTPMessage()
 
     def _line(self) -> bytes:
         line = self.fp.readline(self._room + 1)

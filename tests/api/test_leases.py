@@ -106,3 +106,29 @@ def test_1_1_etag_and_if_match(client: Client) -> None:
 def test_the_clock_of_the_service_is_the_one_that_counts(client: Client, clock: Clock) -> None:
     clock.now = datetime(2040, 1, 1, tzinfo=UTC)
     assert make(client).status_code == 400
+
+
+def test_sizes_have_units_from_1_1_on(client: Client, host: str) -> None:
+    """The host has 32768 MB; ordering its memory by what is no number compared texts, which granted any host."""
+    assert host
+
+    def ask(version: str, size: str) -> testing.Result:
+        asked = {**HOST, "resource_properties": f'[">=", "$memory_mb", "{size}"]'}
+        return make(client.but(version=version), reservations=[asked])
+
+    for version, size, words in (
+        *(("1.0", each, "has a unit, which needs microversion 1.1") for each in ("32G", "33G")),
+        *((version, "64 apples", "$memory_mb has numbers, and '64 apples' is none") for version in ("1.0", "1.3")),
+    ):
+        refused = ask(version, size)
+        assert (refused.status_code, refused.json["field"]) == (400, "reservations[0].resource_properties")
+        assert words in refused.json["error_message"]
+    assert ask("1.1", "33G").status_code == 409
+    granted = ask("1.1", "32GiB")
+    assert granted.status_code == 201, granted.text
+    part = granted.json["lease"]["reservations"][0]
+    assert part["resource_properties"] == '[">=", "$memory_mb", "32GiB"]'
+    # What is amended later keeps it, in every version.
+    lease = f"/v1/leases/{granted.json['lease']['id']}"
+    longer = client.ask("PUT", lease, {"end_date": "2031-05-01 13:00", "reservations": [{"id": part["id"], "min": 1}]})
+    assert longer.status_code == 200, longer.text

@@ -209,6 +209,7 @@ REFUSED = {
     "a type that is none": ({"resource_type": "physical:host,physical:horse"}, "resource_type"),
     "an expression that is none": ({"resource_properties": "["}, "resource_properties"),
     "a name": ({"resource_properties": '["==", "$hypervisor_hostname", "cmp-01"]'}, "resource_properties"),
+    "no number": ({"resource_properties": '[">", "$vcpus", "8G"]'}, "resource_properties"),
     "an unknown property": ({"resource_properties": '["==", "$colour", "red"]'}, "resource_properties"),
     "a page that is too long": ({"limit": "1001"}, "limit"),
     "a marker of another project": ({"marker": "nope"}, "marker"),

@@ -25,6 +25,8 @@ from leasehold.model.properties import (
     holds,
     matches,
     names,
+    orderings,
+    orders_numbers,
     parse,
 )
 from leasehold.model.resource import HOST_POOL, Resource
@@ -173,8 +175,14 @@ def test_both_fields_have_to_hold() -> None:
         (8, "==", "8.0", True),
         ("8", "!=", "8.0", False),
         ("08", "==", "8", True),
-        ("v10", "<", "v9", True),
+        ("v10", "<", "v9", False),
         ("v10", "<", "9", False),
+        ("2.9", "<", "2.10.0", True),
+        ("2.10.1", ">", "2.9", True),
+        ("1.0rc1", "<", "v1.0", True),
+        ("8192", ">=", "64G", False),
+        ("8192", "<", "64G", False),
+        ("x10", "<", "x9", True),
         (True, "==", "True", True),
         (True, "==", "true", False),
         (True, "==", "1", False),
@@ -192,6 +200,45 @@ def test_both_fields_have_to_hold() -> None:
 )
 def test_one_comparison(value: object, word: str, literal: str, answer: bool) -> None:  # noqa: FBT001 - what is expected
     assert holds(Comparison(word, "a", (literal,)), value) is answer
+
+
+@pytest.mark.parametrize(
+    ("name", "literal", "number"),
+    [
+        *(("memory_mb", size, "65536") for size in ("64G", "64GiB", "64 gb", "0.0625T", "67108864K")),
+        *(("local_gb", size, number) for size, number in (("1.5TiB", "1536"), ("512M", "0.5"))),
+        *((name, "64G", "64G") for name in ("vcpus", "rack_b", "mb", "_b", "notes_db")),
+        *(("memory_mb", text, text) for text in ("64", "64E", "G", "-1G", "1e3G", "9" * 16 + "G", "64Gi B")),
+    ],
+)
+def test_a_size_is_a_number_of_the_unit_that_ends_the_name(name: str, literal: str, number: str) -> None:
+    text = json.dumps(["in", f"${name}", literal])
+    assert parse(text, FIELD) == Comparison("in", name, (number,))
+    if literal == number:
+        assert parse(text, FIELD, sizes=False)
+        return
+    with pytest.raises(MalformedExpressionError, match="has a unit, which needs"):
+        parse(text, FIELD, sizes=False)
+
+
+@pytest.mark.parametrize(
+    ("values", "literal", "refused"),
+    [
+        (["8192", "65536"], "x", True),
+        (["8192", "65536"], "64G", True),
+        (["8192", "65536"], "64.0.1", True),
+        (["22.04", "24.04"], "22.04.1", False),
+        (["22.04", "24.04"], "jammy", True),
+        (["8192", "many"], "x", False),
+        ([], "x", False),
+    ],
+)
+def test_numbers_alone_are_ordered_by_numbers(values: list[str], literal: str, refused: bool) -> None:  # noqa: FBT001 - what is expected
+    expression = Not(
+        And((Comparison("<", "a", (literal,)), Comparison("<", "a", ("1",)), Comparison("==", "a", ("x",))))
+    )
+    (ordering,) = orderings(expression)
+    assert orders_numbers(ordering, values) is refused
 
 
 @pytest.mark.parametrize("word", ["==", "!=", "<", "<=", ">", ">=", "in"])
@@ -216,7 +263,26 @@ def test_in_is_any_of() -> None:
 
 # ---------------------------------------------------------------- the calendar agrees
 
-literals = st.sampled_from(["0", "1", "1.0", "8", "10", "9", "1e1", "True", "null", "nan", "up", "v9", "-1", ".5"])
+texts = (
+    "0",
+    "1",
+    "1.0",
+    "8",
+    "10",
+    "9",
+    "1e1",
+    "True",
+    "null",
+    "nan",
+    "up",
+    "v9",
+    "v10",
+    "1.0.1",
+    "1.0rc1",
+    "-1",
+    ".5",
+)
+literals = st.sampled_from(texts)
 values: st.SearchStrategy[Any] = st.one_of(literals, st.integers(-1, 10), st.booleans(), st.none(), st.floats())
 keys = st.sampled_from(["a", "b", "c", "d"])
 comparisons = st.one_of(

@@ -45,6 +45,7 @@ HISTORY: Mapping[Version, str] = {
 * Leases show `status_reason`.
 * Leases carry an `ETag`, and `If-Match` makes an amendment or a deletion conditional on it.
 * Leases are listed in pages, with `limit` and `marker`.
+* Property expressions take sizes with a unit for names that end in one: `[">=", "$memory_mb", "64G"]`.
 """,
     V1_2: """
 * Unknown keys are refused with 400 `leasehold.input.unknown`, in a body at any depth and in a query. The error names
@@ -164,6 +165,7 @@ ISO_DATES = V1_1
 STATUS_REASON = V1_1
 ETAGS = V1_1
 PAGES = V1_1
+SIZES = V1_1
 HEAL_POLICY = V1_2
 REMINDERS = V1_2
 LEASE_TYPES = V1_2

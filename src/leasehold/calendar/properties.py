@@ -8,7 +8,7 @@ given for the present table.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from leasehold.model.properties import (
     Not,
     as_number,
     as_text,
+    as_version,
     equality_key,
 )
 
@@ -161,31 +162,37 @@ class Texts:
 
 
 class _Ranks:
-    """The texts of a column in sorted order, and those that are numbers also in the order of numbers."""
+    """The texts of a column in sorted order, and those that are numbers or versions also in the order of these."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         """Sort the texts; this takes as long as a few comparisons with each of them."""
-        found = [as_number(text) for text in texts]
-        self._texts = sorted(texts)
-        self._numbers = sorted({number for number in found if number is not None})
-        places = {text: place for place, text in enumerate(self._texts)}
-        self._of_text = np.fromiter(map(places.__getitem__, texts), np.int64, len(texts))
-        numbers: dict[int | float | None, int] = {number: place for place, number in enumerate(self._numbers)}
-        self._of_number = np.fromiter((numbers.get(number, -1) for number in found), np.int64, len(texts))
+        self._texts, self._of_text = _ranked(texts)
+        self._numbers, self._of_number = _ranked([as_number(text) for text in texts])
+        self._versions, self._of_version = _ranked([as_version(text) for text in texts])
 
     def ordered(self, word: str, literal: str) -> Mask:
         """Return `leasehold.model.properties.ordered` for every text."""
-        below, not_above = bisect_left(self._texts, literal), bisect_right(self._texts, literal)
-        answers = _of_ranks(word, self._of_text, below, not_above)
-        number = as_number(literal)
+        number, version = as_number(literal), as_version(literal)
+        # A number has no place among texts.
+        answers = _of_ranks(word, self._of_text, self._texts, literal) & (self._of_number < 0)
+        if version is not None:
+            among = _of_ranks(word, self._of_version, self._versions, version)
+            answers = np.where(self._of_version < 0, answers, among)
         if number is not None:
-            below, not_above = bisect_left(self._numbers, number), bisect_right(self._numbers, number)
-            answers = np.where(self._of_number < 0, answers, _of_ranks(word, self._of_number, below, not_above))
+            answers = np.where(self._of_number < 0, answers, _of_ranks(word, self._of_number, self._numbers, number))
         return answers
 
 
-def _of_ranks(word: str, ranks: NDArray[np.int64], below: int, not_above: int) -> Mask:
-    """Compare ranks with a literal: `below` values are less than it, and `not_above` are not greater."""
+def _ranked(values: Sequence[Any]) -> tuple[Sequence[Any], NDArray[np.int64]]:
+    """Return the distinct values in their order, and the place there of each of them; None has the place -1."""
+    distinct = sorted({value for value in values if value is not None})
+    places = {value: place for place, value in enumerate(distinct)}
+    return distinct, np.fromiter((places.get(value, -1) for value in values), np.int64, len(values))
+
+
+def _of_ranks(word: str, ranks: NDArray[np.int64], values: Sequence[Any], literal: Any) -> Mask:
+    """Compare a literal with the values that have these places among all values."""
+    below, not_above = bisect_left(values, literal), bisect_right(values, literal)
     match word:
         case "<":
             answers = ranks < below
@@ -230,6 +237,10 @@ class PropertyTable:
         """Return the names that any of these rows has a value of, each with the distinct values, in no order."""
         found = ((name, column.values(rows)) for name, column in self._columns.items())
         return {name: values for name, values in found if values}
+
+    def values_of(self, name: str, rows: Mask) -> list[str]:
+        """Return the distinct values of `name` that these rows have, in no order."""
+        return self._columns[name].values(rows) if name in self._columns else []
 
     def groups(self, name: str) -> Rows:
         """Return a number for each row, shape (rows,): the same for equal values of `name`, and -1 without one."""

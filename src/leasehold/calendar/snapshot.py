@@ -174,7 +174,14 @@ class Snapshot:
 
     def known_values(self) -> dict[str, list[str]]:
         """Return the names that `known_names` says and that have values, each with the distinct ones, in no order."""
-        return self._resources.properties.values(self._seen() if self._restricted else self._resources.present)
+        return self._resources.properties.values(self._visible())
+
+    def values_of(self, name: str) -> Sequence[str]:
+        """Return the distinct values of one name, as `known_values` does of all."""
+        return self._resources.properties.values_of(name, self._visible())
+
+    def _visible(self) -> Mask:
+        return self._seen() if self._restricted else self._resources.present
 
     def _seen(self) -> Mask:
         """Return the mask of the enrolled and shared resources that are not for other projects."""

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.leasing.sight import ALWAYS_IDENTIFYING, check_names
 from leasehold.model.errors import InvalidInputError
-from leasehold.model.properties import ANYTHING, matches, names, parse
+from leasehold.model.properties import ANYTHING, as_text, matches, names, parse
 from leasehold.model.timeline import Row, RowType, state_of
+from leasehold.resource_types.conditions import check_orderings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -114,6 +115,7 @@ class Rows:
             path = f"/v1/availability/properties?resource_type={self.kinds[0].name}"
             message = f"No resource has a property ${min(unknown)}. GET {path} lists those that can be asked for."
             raise InvalidInputError(message, field=FILTER, details={"unknown_property": min(unknown)})
+        check_orderings({FILTER: text or ""}, {}, lambda name: _values_of(name, [values for _, values in known]))
         return [each for each, values in known if _holds(condition, values)]
 
     def _known(self, resource: Resource) -> Mapping[str, Any]:
@@ -133,6 +135,10 @@ class Rows:
         """Return an id that stays the same for the project, and tells it nothing about the one of another project."""
         text = f"{resource.type}\n{resource.number}\n{self.eyes.caller.project_id}"
         return hmac.digest(self.key, text.encode(), "sha256").hex()[:_WORD]
+
+
+def _values_of(name: str, resources: Sequence[Mapping[str, Any]]) -> Collection[str]:
+    return {as_text(values[name]) for values in resources if values.get(name) is not None}
 
 
 def _holds(condition: Expression, values: Mapping[str, Any]) -> bool:

@@ -10,8 +10,12 @@ its operator:
 What a comparison means, for a value as text (booleans are "True" and "False"):
 
 * Equal is textual, and also numeric where both sides are numbers: "8", "8.0" and the integer 8 are all equal.
-* The four orderings compare numbers where both sides are numbers, and texts by code point otherwise. Only plain
-  finite decimal notation is a number: "nan", "inf" and "1_0" are text.
+* The four orderings compare numbers where both sides are numbers, and versions where both are versions, as Python's
+  packages write them: "2.10.0" is above "2.9". Texts are compared by code point. A number has no place among texts, so
+  no ordering holds between it and one; where all resources have numbers, the request is refused (`orders_numbers`).
+  Only plain finite decimal notation is a number: "nan", "inf" and "1_0" are text.
+* A size with a unit, such as "64G" or "64GiB", is a number for a name that ends in the unit it has, as "$memory_mb".
+  All units are powers of 1024, as those of Nova.
 * A resource that lacks the name never matches, for `!=` neither, so `not` of a comparison does match it. The one
   exception is the literal "null", which means "has no value": `["==", "$status", "null"]` (contract resources §0.1).
 """
@@ -23,12 +27,15 @@ import math
 import operator
 import re
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from packaging.version import InvalidVersion, Version
 
 from leasehold.model.errors import MalformedExpressionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
 MAX_DEPTH: Final = 32
 MAX_COMPARISONS: Final = 256
@@ -46,6 +53,8 @@ _ORDERINGS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 _OPERATORS: Final = frozenset({"==", "!=", *_ORDERINGS})
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,1000}")
+_SIZE: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?) ?([KMGTP])(?:i?B)?", re.IGNORECASE)
+_UNITS: Final = "KMGTP"
 _EXAMPLE: Final = 'Example: ["and", [">=", "$vcpus", "8"], ["==", "$gpu", "True"]]'
 _SHOWN: Final = 80
 
@@ -86,11 +95,12 @@ ANYTHING: Final = And(())
 """The expression that every resource matches."""
 
 
-def parse(text: str, field: str) -> Expression:
+def parse(text: str, field: str, *, sizes: bool = True) -> Expression:
     """Return the expression that `text` contains.
 
     Raises `MalformedExpressionError` for `field` when the text is not an expression, nests more than `MAX_DEPTH`
-    levels, compares with more than `MAX_COMPARISONS` values or is longer than `MAX_BYTES` in UTF-8.
+    levels, compares with more than `MAX_COMPARISONS` values, is longer than `MAX_BYTES` in UTF-8, or has a size with a
+    unit and may have no `sizes`.
     """
     if not text:
         return ANYTHING
@@ -103,14 +113,15 @@ def parse(text: str, field: str) -> Expression:
     except (ValueError, RecursionError) as error:
         # RecursionError: lists nested too deeply for the decoder. ValueError: also integers with too many digits.
         raise MalformedExpressionError(f"The expression in {field} is not JSON. {_EXAMPLE}", field=field) from error
-    return ANYTHING if tree == [] else _Parser(field).expression(tree, 1)
+    return ANYTHING if tree == [] else _Parser(field, sizes=sizes).expression(tree, 1)
 
 
 class _Parser:
     """Turns one decoded JSON value into an expression, and counts its comparisons."""
 
-    def __init__(self, field: str) -> None:
+    def __init__(self, field: str, *, sizes: bool) -> None:
         self._field = field
+        self._sizes = sizes
         self._comparisons = 0
 
     def expression(self, tree: object, depth: int) -> Expression:
@@ -152,13 +163,31 @@ class _Parser:
             raise self._malformed(tree, "has an empty value")
         if not all(map(_is_encodable, texts)):
             raise self._malformed(tree, "holds a lone surrogate, which is not text")
-        return Comparison(word, name[1:], tuple(values))
+        plain = tuple(_without_unit(name, value) for value in values)
+        if plain != tuple(values) and not self._sizes:
+            raise self._malformed(tree, "has a unit, which needs microversion 1.1: write the number alone")
+        return Comparison(word, name[1:], plain)
 
     def _malformed(self, part: object, complaint: str) -> MalformedExpressionError:
         # json.dumps escapes all that is not ASCII, so the message can be sent whatever the client wrote.
         shown = json.dumps(part)
         shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
         return MalformedExpressionError(f"{shown} {complaint}. {_EXAMPLE}", field=self._field)
+
+
+def has_units(text: str) -> bool:
+    """Say whether an expression's text may have sizes with a unit, which only `parse` knows."""
+    return _SIZE.search(text) is not None
+
+
+def _without_unit(name: str, literal: str) -> str:
+    """Return a size as the number of the unit that ends the name, and any other literal as it is."""
+    size, unit = _SIZE.fullmatch(literal), name.lower().rpartition("_")[2]
+    if size is None or len(unit) != 2 or unit[1] != "b" or unit[0].upper() not in _UNITS:  # noqa: PLR2004 - "mb"
+        return literal
+    power = _UNITS.index(size[2].upper()) - _UNITS.index(unit[0].upper())
+    number = Fraction(size[1]) * Fraction(1024) ** power
+    return str(number.numerator if number.denominator == 1 else float(number))
 
 
 def _is_encodable(text: str) -> bool:
@@ -211,6 +240,39 @@ def as_number(text: str) -> int | float | None:
     return number if math.isfinite(number) else None
 
 
+def as_version(text: str) -> Version | None:
+    """Return the version that the text writes, which a plain number may do as well, or None."""
+    if text[:1] not in "0123456789vV":
+        return None
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None
+
+
+def orderings(expression: Expression) -> Collection[Comparison]:
+    """Return the comparisons that order a resource's value and a literal that is no number."""
+    match expression:
+        case Comparison():
+            ordering = expression.operator in _ORDERINGS and as_number(expression.values[0]) is None
+            return (expression,) if ordering else ()
+        case Not():
+            return orderings(expression.part)
+        case And() | Or():
+            return tuple(each for part in expression.parts for each in orderings(part))
+
+
+def orders_numbers(ordering: Comparison, values: Collection[str]) -> bool:
+    """Say whether one of `orderings` asks about numbers alone, with a literal that cannot be compared with them.
+
+    A version can be, unless all of them are whole.
+    """
+    numbers = [as_number(value) for value in values]
+    if not numbers or None in numbers:
+        return False
+    return as_version(ordering.values[0]) is None or all(isinstance(number, int) for number in numbers)
+
+
 def equality_key(text: str) -> int | float | str:
     """Return a key that is equal for two texts exactly when `==` holds between them."""
     number = as_number(text)
@@ -219,10 +281,14 @@ def equality_key(text: str) -> int | float | str:
 
 def ordered(word: str, text: str, literal: str) -> bool:
     """Say whether one of the orderings `< <= > >=` holds between a value's text and a literal."""
+    order = _ORDERINGS[word]
     left, right = as_number(text), as_number(literal)
-    if left is None or right is None:
-        return _ORDERINGS[word](text, literal)
-    return _ORDERINGS[word](left, right)
+    if left is not None and right is not None:
+        return order(left, right)
+    older, newer = as_version(text), as_version(literal)
+    if older is not None and newer is not None:
+        return order(older, newer)
+    return left is None and order(text, literal)
 
 
 def holds(comparison: Comparison, value: object) -> bool:

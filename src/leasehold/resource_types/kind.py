@@ -17,7 +17,7 @@ from leasehold.model.budget import nothing_to_check
 from leasehold.model.errors import DuplicateError, InvalidInputError, NotEnoughError
 from leasehold.model.properties import count_values, matches, names, parse
 from leasehold.model.use import Use
-from leasehold.resource_types.conditions import condition_of, newly_named
+from leasehold.resource_types.conditions import check_orderings, condition_of, newly_named
 from leasehold.resource_types.fields import known_fields
 
 if TYPE_CHECKING:
@@ -239,13 +239,13 @@ class Kind(ABC, Generic[R]):
 
         Raises InvalidInputError when an expression names a property that no resource has: a typing error would
         otherwise look like a full cloud. A property hidden from the caller gives the same error, unless the expression
-        is unchanged (contract resources §0.1).
+        is unchanged (contract resources §0.1). Raises the error of `check_orderings` as well.
         """
         snapshot, expressions = search.snapshot, self.expressions(request)
+        before = {} if search.before is None else self.expressions(search.before)
         condition, known = condition_of(expressions), snapshot.known_names()
         unknown = names(condition) - known if known else frozenset()
         if known and search.hidden:
-            before = {} if search.before is None else self.expressions(search.before)
             unknown |= search.hidden & frozenset().union(*newly_named(expressions, before).values())
         if unknown:
             name = min(unknown)
@@ -253,4 +253,5 @@ class Kind(ABC, Generic[R]):
             path = f"/v1/availability/properties?resource_type={self.name}"
             message = f"No {self.singular} has a property ${name}. GET {path} lists those that can be asked for."
             raise InvalidInputError(message, field=field, details={"unknown_property": name})
+        check_orderings(expressions, before, snapshot.values_of)
         return snapshot.matching(condition, search.check) & snapshot.enrolled()

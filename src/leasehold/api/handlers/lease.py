@@ -22,6 +22,7 @@ from leasehold.api.once import IF_MATCH, amending_once, check_once, fingerprint,
 from leasehold.api.policies import host as host_rules
 from leasehold.api.policies import lease as lease_rules
 from leasehold.api.policies import maintenance as maintenance_rules
+from leasehold.api.sizes import check_sizes
 from leasehold.api.spans import (
     OF_END,
     OF_START,
@@ -380,6 +381,7 @@ def known(call: Call, reservation: Mapping[str, Any], type_: ResourceType | None
     newer |= KEYS.difference(type_.kind.schema.model_fields) if call.version < ENDINGS else frozenset()
     if "before_end" not in newer:
         check_before_end(call.version, reservation, place)
+    check_sizes(call.version, reservation, place)
     return {key: value for key, value in reservation.items() if key not in newer}
 
 

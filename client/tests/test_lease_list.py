@@ -124,9 +124,22 @@ def test_every_format_has_the_same_values(inside: Inside, client: Client) -> Non
         "published offer create * physical:host cmp-01 --for 1h",
         "lease sublease offer mine * --hosts 1",
         "lease sublease create mine * --project other --hosts 1",
+        "lease set mine --name *",
+        "series set mine --name *",
+        "template set mine --name *",
+        "published offer claim mine --name *",
     ],
 )
 def test_what_is_made_has_a_name(inside: Inside, words: str) -> None:
     with pytest.raises(SystemExit):
         inside(*(" " if word == "*" else word for word in words.split()))
     assert "a name is empty; give it one" in inside.capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words", ["lease list --name *", "host list --pool *", "lease list --marker *", "lease events --type *"]
+)
+def test_an_empty_word_does_not_ask_for_everything(inside: Inside, words: str) -> None:
+    with pytest.raises(SystemExit):
+        inside(*("" if word == "*" else word for word in words.split()))
+    assert f"argument {words.split()[2]}: it is empty; give it a value" in inside.capsys.readouterr().err

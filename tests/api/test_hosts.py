@@ -63,3 +63,9 @@ def test_6_2_private_ones_need_all_and_an_administrator(admin: Client, host: str
     assert properties(admin) == []
     assert properties(admin, "all=x") == [{"property": "rack"}]
     assert properties(admin, "all=False&detail=0") == [{"property": "rack", "private": True, "values": ["a1"]}]
+    newest = admin.but(version="1.3")
+    assert properties(newest, "all=false&detail=true") == []
+    assert properties(newest, "all=True&detail=false") == [{"property": "rack"}]
+    for key in ("all", "detail"):
+        refused = newest.ask("GET", "/v1/os-hosts/properties", query_string=f"{key}=x")
+        assert (refused.status_code, refused.json["field"]) == (400, key)

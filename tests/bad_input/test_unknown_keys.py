@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from leasehold.api.routes import ROUTES
-from leasehold.api.versions import STRICT_KEYS, V1_2
+from leasehold.api.versions import STRICT_KEYS, V1_2, V1_3
 from tests.bad_input.refusal import (
     ADDRESS_TYPE,
     ALARMS,
@@ -116,6 +116,16 @@ def test_every_query_may_have_unknown_keys_before_1_2_and_not_later(target: Targ
     for version in LENIENT:
         answer = target.ask("GET", route.path, query_string=query, headers={VERSION: f"reservation {version}"})
         assert answer.status_code == route.success, answer.text
+
+
+@pytest.mark.parametrize(
+    "route", [each for each in ROUTES if each.query_at(V1_3)], ids=lambda route: f"{route.method} {route.path}"
+)
+def test_every_key_of_a_query_has_one_value_from_1_3_on(target: Target, route: Route) -> None:
+    newest = {VERSION: f"reservation {V1_3}"}
+    for key in () if route.public else route.query_at(V1_3):
+        for query in (f"{key}=", key, f"{key}=true&{key}=false"):
+            target.refuses(Refusal(route.method, route.path, query=query, field=key, headers=newest))
 
 
 def test_what_is_known_is_accepted(own_target: Target) -> None:

@@ -37,7 +37,7 @@ class Properties:
     def list(self, resource_type: str | None = None, *, detail: bool = False, private: bool = False) -> list[Property]:
         """Return the public properties, and with `private` all; `detail` adds the values that occur."""
         asked = {"detail": detail, "all": private}
-        query = {key: "True" for key, wanted in asked.items() if wanted}
+        query = {key: "true" for key, wanted in asked.items() if wanted}
         answer = self._transport.get(f"{under(resource_type)}/properties", query)
         return [Property.read(each) for each in answer["resource_properties"]]
 

@@ -134,11 +134,18 @@ class Call:
             raise InvalidInputError(f"{key} has to be a whole number from {least} to {most}.", field=key)
         return int(text)
 
+    def query_switch(self, key: str) -> bool | None:
+        """Return what a query key switches on or off, None when it is absent or empty; raises InvalidInputError."""
+        text = self.query(key)
+        if text is None:
+            return None
+        if text.lower() not in SWITCH:
+            raise InvalidInputError(f"{key} has to be true or false.", field=key)
+        return SWITCH[text.lower()]
+
     def query_all_projects(self) -> bool:
         """Say whether `all_projects` asks for what all projects have; raises InvalidInputError and ForbiddenError."""
-        wanted = SWITCH.get(self.query("all_projects") or "false")
-        if wanted is None:
-            raise InvalidInputError("all_projects has to be true or false.", field="all_projects")
+        wanted = bool(self.query_switch("all_projects"))
         if wanted:
             self.require_admin("Only administrators ask for what all projects have; leave all_projects out.")
         return wanted

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from leasehold.api import dates
-from leasehold.api.call import SWITCH
 from leasehold.api.models.lease import LONGEST_NAME
 from leasehold.api.paging import asked_page, asked_sort, asked_words
 from leasehold.api.policies import lease as lease_rules
@@ -44,9 +43,7 @@ def asked_part(call: Call) -> dict[str, Any]:
 
 def asks_deleted(call: Call) -> bool:
     """Say whether the query asks for the deleted leases; raises InvalidInputError and ForbiddenError."""
-    wanted = SWITCH.get(call.query(DELETED) or "false")
-    if wanted is None:
-        raise InvalidInputError(f"{DELETED} has to be true or false.", field=DELETED)
+    wanted = bool(call.query_switch(DELETED))
     if wanted:
         call.api.policies.require(lease_rules.GET_DELETED, call.caller, call.caller)
     return wanted

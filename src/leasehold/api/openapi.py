@@ -43,8 +43,8 @@ SWITCHES = ("reservable", "disabled", "own", "public")
 PARAMETERS: Mapping[str, tuple[str, str, dict[str, Any]]] = {
     "lease_id": ("query", "Only what belongs to this lease, past allocations included", ID),
     "reservation_id": ("query", "Only allocations of this reservation, past ones included", ID),
-    "detail": ("query", "Any value: show values and privacy as well", {"type": "string"}),
-    "all": ("query", "Any value: show administrators the private ones as well", {"type": "string"}),
+    "detail": ("query", "`true`, before 1.3 any value: show values and privacy as well", {"type": "string"}),
+    "all": ("query", "`true`, before 1.3 any value: show administrators the private ones as well", {"type": "string"}),
     "limit": (
         "query",
         "At most so many in one answer; of leases from 1.1 on, of other lists from 1.3 on",

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from leasehold.api.call import SWITCH
 from leasehold.api.versions import FILTERS
 from leasehold.model.errors import InvalidInputError
 from leasehold.model.paging import Sort
@@ -73,11 +72,9 @@ class Choice:
                     raise InvalidInputError(message, field=key)
                 yield key, frozenset({text, *(word.strip() for word in text.split(","))})
         for key in self.switches:
-            text = call.query(key)
-            if text is not None:
-                if text not in SWITCH:
-                    raise InvalidInputError(f"{key} has to be true or false.", field=key)
-                yield key, frozenset({SWITCH[text]})
+            wanted = call.query_switch(key)
+            if wanted is not None:
+                yield key, frozenset({wanted})
 
     def _after(self, marker: str, items: Iterable[Item]) -> Iterator[Item]:
         """Return the items after the marker; raises InvalidInputError if it is not there."""
@@ -94,12 +91,13 @@ def unknown_marker() -> InvalidInputError:
 
 
 def asked_words(call: Call, key: str, known: Collection[str], what: str) -> frozenset[str]:
-    """Return the words of a query key, one or several by commas, in any case; none if it is absent or empty.
+    """Return the words of a query key, one or several by commas, in any case; none if it is absent.
 
-    Raises InvalidInputError for one that is not known; `what` is what it is not, as part of a sentence.
+    Raises InvalidInputError for one that is empty or not known; `what` is what it is not, as part of a sentence.
     """
     by_lower = {word.lower(): word for word in known}
-    asked = [word.strip() for word in (call.query(key) or "").split(",") if word.strip()]
+    text = call.query(key)
+    asked = () if text is None else [word.strip() for word in text.split(",")]
     unknown = [word for word in asked if word.lower() not in by_lower]
     if unknown:
         message = f"{unknown[0][:40]!r} is no {what}; these exist: {', '.join(known)}."

@@ -65,6 +65,8 @@ def answer(api: Api, routes: Router, request: falcon.Request, response: falcon.R
             arguments = authorize(call, route, values)
             if call.strict and not route.open_query:
                 strict.check_query(request.params, route.query_at(version))
+            if version >= versions.FILTERS:
+                strict.check_values(request.params)
             with acting(_actor(caller, arguments)), _saying_what_was_committed():
                 reply = handle(call, route, arguments)
         if reply.wait is not None:

@@ -143,6 +143,7 @@ HISTORY: Mapping[Version, str] = {
 * All lists are paged by `limit` and `marker`, filtered by keys of their items, and sorted, as by `sort=end_date:desc`;
   those of allocations are paged alone, and those of events and of dead letters have `after` and `limit` as before.
   Events are filtered by `type`, and by when they happened (`from`).
+* A query key without a value, or with several, is refused. `all` and `detail` of properties are `true` or `false`.
 * `GET /v1/audit` shows administrators what the last round of the periodic audit has found, what a repair does, and what
   was done; `POST /v1/audit` asks for a round now.
 * `GET /v1/refusals` counts for administrators how many requests were refused in each hour, why, and how many more

@@ -32,7 +32,7 @@ class ListEvents(Talking):
         parser.add_argument("--follow", action="store_true", help="go on with what happens, until Ctrl-C")
         parser.add_argument("--new", action="store_true", help="leave out what has happened already; with --follow")
         types = "only events of this type, such as lease.event.start_lease"
-        add_repeated(parser, "--type", "types", str, "<type>", types)
+        add_repeated(parser, "--type", "types", typed.wanted, "<type>", types)
         since = f"only what happened at this time or later, {PAST_MOMENTS}"
         parser.add_argument("--since", type=typed.past_of(self.clock), metavar="<time>", help=since)
         parser.add_argument("--json", action="store_true", help="print each event as a line of JSON")

@@ -27,7 +27,7 @@ class SetLease(Talking):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         add_lease(parser, "ID or name of lease to update")
-        parser.add_argument("--name", help="New name for the lease")
+        parser.add_argument("--name", type=typed.name, help="New name for the lease")
         changes = "Reservation values to update; its id is that, or its number as in lease show, or its type"
         add_repeated(parser, "--reservation", "reservations", typed.change, "<id=…,key=value,…>", changes)
         moment, utc, duration = typed.moment_of(self.clock), typed.utc_of(self.clock), typed.duration

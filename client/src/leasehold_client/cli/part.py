@@ -70,13 +70,14 @@ def add_part(parser: argparse.ArgumentParser, clock: Clock, path: str, columns: 
     parser.set_defaults(sort_by=None, default_column=default)
     group = parser.add_argument_group("which part of the list")
     group.add_argument("--limit", type=int, metavar="<number>", help="at most so many")
-    group.add_argument("--marker", metavar="<id>", help="only what comes after this one, the last of the page before")
+    after = "only what comes after this one, the last of the page before"
+    group.add_argument("--marker", type=typed.wanted, metavar="<id>", help=after)
     if choice.sorts:
         keys = ", ".join(choice.sorts)
         text = f"before --limit counts, by one of {keys}; with :desc the greatest first"
         group.add_argument("--sort", type=_sort_of(choice.sorts), metavar="<key>[:desc]", help=text)
     for key in choice.texts:
-        _add(group, key, metavar="<text>", help=f"only with this {key}, or one of several by commas")
+        _add(group, key, type=typed.wanted, metavar="<text>", help=f"only with this {key}, or one of several by commas")
     for key in choice.moments:
         _add(group, key, type=typed.moment_of(clock), metavar="<time>", help=f"only what {key.replace('_', ' ')} this")
     for key in choice.switches:

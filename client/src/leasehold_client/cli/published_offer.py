@@ -88,7 +88,8 @@ class ClaimPublished(TalkingShow):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         _KIND.add_one(parser, "the published offer to claim")
-        parser.add_argument("--name", metavar="<name>", help="Name for the lease (default: that of the offer)")
+        named = "Name for the lease (default: that of the offer)"
+        parser.add_argument("--name", type=typed.name, metavar="<name>", help=named)
         text = "so many hosts, of an offer of hosts of a lease (default: 1); they are claimed from now on"
         parser.add_argument("--hosts", type=int, metavar="<n>", help=text)
         add_dates(parser, self.clock)

@@ -105,7 +105,7 @@ class SetSeries(TalkingShow):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         _KIND.add_one(parser, "the series to update")
-        parser.add_argument("--name", help="New name for the series")
+        parser.add_argument("--name", type=typed.name, help="New name for the series")
         moment, first = typed.moment_of(self.clock), "of the first occurrence, in your zone"
         parser.add_argument("--from", dest="start", type=moment, metavar="<time>", help=f"new start {first}")
         parser.add_argument(

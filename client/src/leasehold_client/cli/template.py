@@ -91,7 +91,7 @@ class SetTemplate(TalkingShow):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         _KIND.add_one(parser, "the template to update")
-        parser.add_argument("--name", help="New name for the template")
+        parser.add_argument("--name", type=typed.name, help="New name for the template")
         parser.add_argument("--description", metavar="<text>", help="what it is for")
         whose = parser.add_mutually_exclusive_group()
         whose.add_argument("--public", dest="public", action="store_true", default=None, help="for all projects")

@@ -82,6 +82,14 @@ def name(text: str) -> str:
     return text
 
 
+def wanted(text: str) -> str:
+    """Return what a list is asked for; an empty text would ask for everything."""
+    if not text:
+        message = "it is empty; give it a value, or leave the option out"
+        raise argparse.ArgumentTypeError(message)
+    return text
+
+
 duration = _typed(read_duration)
 reservation = _typed(lambda text: with_conditions(_read_reservation(text)))
 hosts = _typed(lambda text: with_conditions(_read_hosts(text)))

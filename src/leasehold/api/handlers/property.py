@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from leasehold.api.call import Reply
 from leasehold.api.handlers.resource import known
+from leasehold.api.versions import FILTERS
 from leasehold.api.views.property import show_definition, show_property
 from leasehold.leasing import queries
 from leasehold.leasing.property import set_privacy
@@ -17,9 +18,12 @@ if TYPE_CHECKING:
 
 
 def list_properties(call: Call, resource_type: str = HOST) -> Reply:
-    """Show the properties that resources have; any value of `all` shows administrators the private ones as well."""
-    include_private = call.query("all") is not None and call.is_admin
-    detail = call.query("detail") is not None
+    """Show the properties that resources have, with `all` to administrators the private ones as well.
+
+    Before 1.3 any value of `all` and of `detail` is true, and from then on `true` is.
+    """
+    include_private = _asks(call, "all") and call.is_admin
+    detail = _asks(call, "detail")
     found = queries.list_properties(
         call.service, known(call, resource_type).name, call.closed_to, include_private=include_private
     )
@@ -30,3 +34,7 @@ def change(call: Call, name: str, body: PrivacyChange, resource_type: str = HOST
     """Hide a property from users' discovery, or show it again."""
     definition = set_privacy(call.service, known(call, resource_type).name, name, private=body.private)
     return Reply({"resource_property": show_definition(definition)})
+
+
+def _asks(call: Call, key: str) -> bool:
+    return bool(call.query_switch(key)) if call.version >= FILTERS else call.query(key) is not None

@@ -13,13 +13,24 @@ from leasehold.cloud.sandbox import seed
 from leasehold.db import history
 from leasehold.db.engine import reading, writing
 from leasehold.db.history import purge
-from leasehold.db.tables import dead_letters, idempotency_keys, leases, outbox, resource_properties, resources, tasks
+from leasehold.db.tables import (
+    dead_letters,
+    idempotency_keys,
+    leases,
+    outbox,
+    resource_properties,
+    resources,
+    series,
+    tasks,
+)
 from leasehold.leasing.lost_claims import LATE
+from leasehold.leasing.series import delete_series, make_series
 from leasehold.leasing.subscription import subscribe
 from leasehold.leasing.timeline import Question, timeline_of
 from leasehold.leasing.timeline_rows import Eyes
 from leasehold.model.caller import Caller, Sight
 from leasehold.model.resource import HOST
+from leasehold.model.series import SeriesDraft
 from leasehold.model.states import LeaseStatus
 from leasehold.model.subscription import Channel
 from leasehold.model.timeline import Timeline
@@ -97,6 +108,19 @@ def test_leases_that_were_deleted_or_ended_go_with_all_that_belongs_to_them(worl
     assert world.get(alive).reservations[0].allocations
     assert count(world, leases) == count(world, tasks) == count(world, idempotency_keys) == 1
     assert purged(world) == {}
+
+
+def test_series_go_when_they_were_deleted_long_ago(world: World) -> None:
+    window = Window(world.hour(24 * 40), world.hour(24 * 40 + 1))
+    draft = SeriesDraft("course", window, "FREQ=DAILY;COUNT=1", "UTC", (hosts(),))
+    old, young, alive = (make_series(world.service, DEMO, replace(draft, name=name)).id for name in "abc")
+    delete_series(world.service, old)
+    run_for(world, days=2)
+    delete_series(world.service, young)
+    run_for(world, days=29)
+    assert purged(world, dry_run=True)["series"] == purged(world)["series"] == 1
+    with reading(world.engine) as connection:
+        assert {row.id for row in connection.execute(series.select())} == {young, alive}
 
 
 def test_a_dry_run_counts_what_would_go_and_removes_nothing(world: World) -> None:

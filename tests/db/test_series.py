@@ -1,26 +1,34 @@
-"""Series of leases on each database: rows, compare-and-swap, and the same request twice at the same moment."""
+"""Series of leases on each database: rows, and requests about one series at the same moment."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
 
+from leasehold.db import schema
 from leasehold.db import series as rows
+from leasehold.db.engine import writing
+from leasehold.db.idempotency import keep_key
 from leasehold.leasing import queries
-from leasehold.leasing.series import list_series, make_series
-from leasehold.model.series import Occurrence, Refusal, Series, SeriesDraft
+from leasehold.leasing.delete import delete_lease
+from leasehold.leasing.series import amend_series, delete_series, list_series, make_series
+from leasehold.model.errors import LeaseholdError
+from leasehold.model.series import Occurrence, Refusal, Series, SeriesChanges, SeriesDraft
 from leasehold.model.windows import Window
 from tests.db.examples import NOW, at_once, enrol, ident
 from tests.factory import DEMO, Clock, hosts, open_service
+from tests.processes import wait_for
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from leasehold.db.store import Database
+    from tests.factory import World
 
 HOUR = timedelta(hours=1)
 ONE = Occurrence(Window(NOW, NOW + HOUR), ident())
@@ -46,16 +54,39 @@ def test_a_series_is_read_as_it_was_written(db: Database) -> None:
         assert rows.count_series(connection, "demo") == 1
 
 
-def test_only_who_has_seen_the_last_change_may_write(db: Database) -> None:
+def test_a_series_that_was_deleted_is_there_for_its_key_alone(db: Database) -> None:
     first = example()
     db.transact(partial(rows.add_series, new=first))
-    after = replace(first, name="other", occurrences=(OTHER, ONE), updated_at=NOW, generation=2)
-    assert db.transact(partial(rows.save_series, before=first, after=after))
-    assert not db.transact(partial(rows.save_series, before=first, after=replace(after, name="late")))
+    after = replace(first, name="other", occurrences=(OTHER, ONE), updated_at=NOW)
+    assert db.transact(partial(rows.save_series, after=after)) == replace(after, generation=2)
+    gone = db.transact(partial(rows.save_series, after=replace(after, generation=2, deleted_at=NOW)))
     with db.reading() as connection:
-        assert rows.find_series(connection, first.id) == after
-    assert db.transact(partial(rows.delete_series, ident=first.id))
-    assert not db.transact(partial(rows.delete_series, ident=first.id))
+        assert rows.find_series(connection, first.id) is None
+        assert rows.find_series(connection, first.id, gone=True) == gone
+        assert rows.list_series(connection, None) == []
+        assert rows.count_series(connection, "demo") == 0
+
+
+@pytest.mark.slow
+def test_the_upgrade_finds_the_leases_that_a_series_has_lost(empty_engine: Engine) -> None:
+    """As older versions left them: each occurrence had a key, and its lease's id was written at the end."""
+    schema.upgrade(empty_engine)
+    world = open_service(empty_engine.url.render_as_string(hide_password=False), clock=Clock())
+    world.service.db.transact(partial(enrol, name="cmp-1"))
+    draft = SeriesDraft("course", Window(world.hour(1), world.hour(2)), "FREQ=DAILY;COUNT=4", "UTC", (hosts(1),))
+    made = make_series(world.service, DEMO, draft)
+    last = made.occurrences[3]
+    unwritten = (*(replace(each, lease_id=None) for each in made.occurrences[:3]), last)
+    with writing(empty_engine) as connection:
+        for place, lease_id in enumerate(made.lease_ids):
+            keep_key(connection, "demo", f"series/{made.id}/{place}", "0" * 64, lease_id, NOW)
+        rows.save_series(connection, replace(made, occurrences=unwritten))
+    delete_lease(world.service, made.lease_ids[0])
+    schema.downgrade(empty_engine, "0054")
+    schema.upgrade(empty_engine)
+    (found,) = list_series(world.service, "demo")
+    assert [each.lease_id for each in found.occurrences] == [None, *made.lease_ids[1:]]
+    world.engine.dispose()
 
 
 @pytest.mark.slow
@@ -75,3 +106,35 @@ def test_the_same_request_at_the_same_moment_makes_one_series(engine: Engine) ->
     assert {lease.id for lease in made} == set(series.lease_ids)
     assert len(made) == 3
     world.engine.dispose()
+
+
+@pytest.mark.slow
+def test_a_series_that_is_made_moved_and_deleted_at_once_names_all_its_leases(engine: Engine) -> None:
+    world = open_service(engine.url.render_as_string(hide_password=False), clock=Clock())
+    world.service.db.transact(partial(enrol, name="cmp-1"))
+    for key in ("a", "b", "c"):
+        made, moved, deleted = at_once(engine, 3, partial(_make_move_or_delete, world, key, Event()))
+        assert deleted == "done", (made, moved, deleted)
+        assert list(queries.list_leases(world.service, "demo")) == []
+        assert list(list_series(world.service, "demo")) == []
+    world.engine.dispose()
+
+
+def _make_move_or_delete(world: World, key: str, deleted: Event, own: Database, number: int) -> str:
+    """Make a series, or move it until another one has deleted it, or delete it; return what became of that."""
+    service = replace(world.service, db=own)
+    try:
+        if number == 0:
+            first = Window(world.hour(1), world.hour(2))
+            draft = SeriesDraft("course", first, "FREQ=DAILY;COUNT=6", "UTC", (hosts(1),), fingerprint="a")
+            make_series(service, DEMO, draft, key)
+        while number == 1 and not deleted.is_set():
+            for each in list_series(service, "demo"):
+                amend_series(service, DEMO, each.id, SeriesChanges(start=world.hour(3), end=world.hour(4)))
+        if number == 2:
+            wait_for(lambda: list_series(service, "demo"), within=60)
+            delete_series(service, list_series(service, "demo")[0].id)
+            deleted.set()
+    except LeaseholdError as error:
+        return error.code
+    return "done"

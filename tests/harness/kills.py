@@ -24,6 +24,7 @@ from tests.harness.draw_scenes import DRAW_SCENES
 from tests.harness.evidence import kept_when_wrong
 from tests.harness.programs import MANAGER, launched
 from tests.harness.scenes import MANAGER_SCENES, Scene, is_active, is_gone, lease_of
+from tests.harness.series_scenes import SERIES_SCENES
 from tests.harness.stage import RIGHT_WITHIN, SHORT_CLAIMS, new_stage
 from tests.harness.steps import Moment, Place, Plan
 from tests.processes import merged
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 LANES = 6
 """Databases in which kills run in parallel: a kill mostly waits for a claim to expire."""
-SCENES: tuple[Scene, ...] = (*MANAGER_SCENES, *DRAW_SCENES, *API_SCENES)
+SCENES: tuple[Scene, ...] = (*MANAGER_SCENES, *DRAW_SCENES, *API_SCENES, *SERIES_SCENES)
 RESTARTED, TAKEN_OVER, OUTLIVED = "restarted", "taken over", "outlived"
 WAYS = (RESTARTED, TAKEN_OVER)
 """How work recovers: the same program is restarted, or another running one takes over."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.processes import Options
 
 PROCESSES = 4
-HOSTS = {"last": 1, "mixed": 3, "slots": 2, "retry": 8, "busy": 3, "fifteen": 5}
+HOSTS = {"last": 1, "mixed": 3, "slots": 2, "retry": 8, "busy": 3, "fifteen": 5, "series": 2}
 """The number of hosts of each test; a test selects its own hosts by the property `for`."""
 VCPUS = 32
 PATIENT: Options = {"enforcement": {"max_explanation_seconds": 60}}

@@ -36,6 +36,7 @@ from leasehold.db.tables import (
     resource_properties,
     resources,
     segments,
+    series,
     subscriptions,
     tasks,
 )
@@ -69,6 +70,7 @@ COUNTED = (
     dead_letters,
     refusals,
     published_offers,
+    series,
 )
 
 EARLIEST = datetime.min.replace(tzinfo=UTC)
@@ -81,7 +83,7 @@ def purge(engine: Engine, now: datetime, age: timedelta, *, dry_run: bool, recor
 
     First remove leases that were deleted, or whose end was carried out, that long ago, with all their rows. Then remove
     the removed resources that nothing refers to any more, old events of resources and of alarms, old dead letters, and
-    published offers that are over or were deleted that long ago.
+    published offers that are over or were deleted that long ago, and series that were deleted that long ago.
     Keep what is alive, not released or has work left. `record` also removes the segments that ended that long ago.
     """
     db, work = Database(engine), _Purge(now, now - age, dry_run, record)
@@ -92,6 +94,7 @@ def purge(engine: Engine, now: datetime, age: timedelta, *, dry_run: bool, recor
     _in_batches(db, work.dead_letters, "", counts, dry_run=dry_run)
     _in_batches(db, work.refusals, EARLIEST, counts, dry_run=dry_run)
     _in_batches(db, work.published_offers, "", counts, dry_run=dry_run)
+    _in_batches(db, work.series, "", counts, dry_run=dry_run)
     if record:
         _in_batches(db, work.segments, 0, counts, dry_run=dry_run)
     return {table.name: counts[table.name] for table in COUNTED}
@@ -213,10 +216,19 @@ class _Purge:
 
     def published_offers(self, connection: Connection, after: str, counts: Counter[str]) -> str | None:
         over = or_(published_offers.c.end_at < self.before, published_offers.c.deleted_at < self.before)
-        ids = _keys(connection, published_offers.c.id, after, over)
+        return self._those(connection, published_offers, over, after, counts)
+
+    def series(self, connection: Connection, after: str, counts: Counter[str]) -> str | None:
+        return self._those(connection, series, series.c.deleted_at < self.before, after, counts)
+
+    def _those(
+        self, connection: Connection, table: Table, over: ColumnElement[bool], after: str, counts: Counter[str]
+    ) -> str | None:
+        """Take the next batch of rows that nothing else belongs to."""
+        ids = _keys(connection, table.c.id, after, over)
         if not ids:
             return None
-        self._take(connection, published_offers, published_offers.c.id.in_(ids), counts)
+        self._take(connection, table, table.c.id.in_(ids), counts)
         last: str = ids[-1]
         return last
 

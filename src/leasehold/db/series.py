@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import func, insert, select, update
 
 from leasehold.db.tables import leases, series
 from leasehold.model.series import Occurrence, Refusal, Series
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 CHUNK = 500
 """Ids in one query, so that no database refuses it as too long."""
+_THERE = series.c.deleted_at.is_(None)
 
 
 def add_series(connection: Connection, new: Series) -> None:
@@ -40,19 +42,20 @@ def add_series(connection: Connection, new: Series) -> None:
 
 def count_series(connection: Connection, project_id: str) -> int:
     """Return how many series a project has."""
-    query = select(func.count()).select_from(series).where(series.c.project_id == project_id)
+    query = select(func.count()).select_from(series).where(series.c.project_id == project_id, _THERE)
     return connection.execute(query).scalar_one()
 
 
-def find_series(connection: Connection, ident: str) -> Series | None:
-    """Return a series, or None."""
-    row = connection.execute(select(series).where(series.c.id == ident)).first()
-    return None if row is None else _series(row)
+def find_series(connection: Connection, ident: str, *, lock: bool = False, gone: bool = False) -> Series | None:
+    """Return a series, or None; with `gone` also one that was deleted."""
+    query = select(series).where(series.c.id == ident)
+    row = connection.execute(query.with_for_update() if lock else query).first()
+    return None if row is None or (row.deleted_at is not None and not gone) else _series(row)
 
 
 def list_series(connection: Connection, project_id: str | None) -> Sequence[Series]:
     """Return the series of a project, or with None of all projects, oldest first."""
-    query = select(series).order_by(series.c.created_at, series.c.id)
+    query = select(series).where(_THERE).order_by(series.c.created_at, series.c.id)
     if project_id is not None:
         query = query.where(series.c.project_id == project_id)
     return list(map(_series, connection.execute(query)))
@@ -68,15 +71,11 @@ def lease_statuses(connection: Connection, lease_ids: Sequence[str]) -> Mapping[
     return found
 
 
-def save_series(connection: Connection, before: Series, after: Series) -> bool:
-    """Write a series as it is after a request; False and nothing is written if it has changed or is gone."""
-    seen = (series.c.id == before.id, series.c.generation == before.generation)
-    return connection.execute(update(series).where(*seen).values(_changing(after))).rowcount == 1
-
-
-def delete_series(connection: Connection, ident: str) -> bool:
-    """Remove a series; say whether it was there."""
-    return connection.execute(delete(series).where(series.c.id == ident)).rowcount == 1
+def save_series(connection: Connection, after: Series) -> Series:
+    """Write a series that is locked, and return it with its new generation."""
+    after = replace(after, generation=after.generation + 1)
+    connection.execute(update(series).where(series.c.id == after.id).values(_changing(after)))
+    return after
 
 
 def _changing(each: Series) -> dict[str, Any]:
@@ -86,6 +85,7 @@ def _changing(each: Series) -> dict[str, Any]:
         "occurrences": [_stored(one) for one in each.occurrences],
         "updated_at": each.updated_at,
         "generation": each.generation,
+        "deleted_at": each.deleted_at,
     }
 
 
@@ -116,4 +116,5 @@ def _series(row: Row[Any]) -> Series:
         created_at=row.created_at,
         updated_at=row.updated_at,
         generation=row.generation,
+        deleted_at=row.deleted_at,
     )

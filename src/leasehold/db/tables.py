@@ -425,7 +425,8 @@ alarms = Table(
     **EXACT,
 )
 
-# `draft` is what each occurrence asks for; `occurrences` are JSON because they are read and written together.
+# `draft` is what each occurrence asks for; `occurrences` are JSON because they are read and written together. A row
+# stays until it is purged: a deleted one says what became of its idempotency key.
 series = Table(
     "series",
     metadata,
@@ -441,6 +442,7 @@ series = Table(
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime),
     Column("generation", BigInteger, nullable=False),
+    Column("deleted_at", UtcDateTime),
     Index("ix_series_project_id", "project_id"),
     **EXACT,
 )

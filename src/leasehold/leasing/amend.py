@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.leasing.calendars import Evaluated
+    from leasehold.leasing.create import Along
     from leasehold.leasing.flags import Flags
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Pick
@@ -86,6 +87,7 @@ def amend_lease(
     if_generation: int | None = None,
     sight: Sight = EVERYTHING,
     once: Once | None = None,
+    along: Along | None = None,
 ) -> Lease:
     """Change a lease and return the changed lease (rules: contract http-api §5.4).
 
@@ -98,7 +100,7 @@ def amend_lease(
     WaitingLeaseError for the reservations of a lease that waits; ConflictError for dropping all that it has;
     NotEnoughError or InUseError when it does not fit; the errors of `vacating.named` and of `approved`.
     """
-    lease = _amend(service, lease_id, changes, if_generation, sight, once)
+    lease = _amend(service, lease_id, changes, if_generation, sight, once, along)
     service.wake()
     return lease
 
@@ -122,6 +124,7 @@ def _amend(
     if_generation: int | None,
     sight: Sight,
     once: Once | None,
+    along: Along | None = None,
 ) -> Lease:
     for _attempt in range(TRIES):
         if done := _done_before(service, once):
@@ -144,7 +147,7 @@ def _amend(
         if changes.drops or changes.vacates or any(map(amendment.asks_more, seen.kept)):
             check_unclaimed(seen)
         try:
-            decide = partial(_decide, service, seen, amendment, once)
+            decide = partial(_decide, service, seen, amendment, once, along)
             # A maintenance window is the operator's own, and nobody approved it when it was made.
             alone = seen.is_maintenance
             lease = decide(Approval(needed=False)) if alone else approved(service, Call.UPDATE, seen.project_id, decide)
@@ -155,11 +158,12 @@ def _amend(
     raise BusyError(message)
 
 
-def _decide(service: Service, seen: Lease, amendment: Amendment, once: Once | None, approval: Approval) -> Lease:
+def _decide(
+    service: Service, seen: Lease, amendment: Amendment, once: Once | None, along: Along | None, approval: Approval
+) -> Lease:
     try:
-        return decide_anew(
-            service, _Work(service, seen, amendment, once, approval), _conditions(service, seen, amendment)
-        )
+        work = _Work(service, seen, amendment, once, along, approval)
+        return decide_anew(service, work, _conditions(service, seen, amendment))
     except IntegrityError:
         # A request about another lease may have committed with this key at the same time, which raises its own error.
         if done := _done_before(service, once):
@@ -287,10 +291,13 @@ class _Work:
     seen: Lease
     amendment: Amendment
     once: Once | None
+    along: Along | None
     approval: Approval
 
     def __call__(self, evaluated: Evaluated, connection: Connection) -> Lease:
         lease = self._amended(evaluated, connection)
+        if self.along is not None:
+            self.along(connection, lease)
         if self.amendment.changes.dry_run:
             raise undo(connection, lease)
         if self.once is not None:

@@ -53,7 +53,7 @@ from leasehold.model.tries import drawing
 from leasehold.model.waiting import WaitingLease
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -72,6 +72,9 @@ if TYPE_CHECKING:
     from leasehold.model.waiting import Waiting
     from leasehold.model.windows import Window
 
+    Along = Callable[[Connection, Lease], object]
+    """What a transaction does last, with the lease as it leaves it; if it raises, nothing is changed."""
+
 
 @decision("create")
 def create_lease(
@@ -80,6 +83,7 @@ def create_lease(
     draft: LeaseDraft,
     idempotency_key: str | None = None,
     sight: Sight = EVERYTHING,
+    along: Along | None = None,
 ) -> Lease:
     """Create the lease and return it, or raise and change nothing; `sight` says what the caller may learn about hosts.
 
@@ -87,9 +91,9 @@ def create_lease(
     so is a best-effort lease if it could be granted with shared hosts, which are then drawn (`leasing/best_effort.py`).
     Raises NotEnoughError with an explanation, InvalidInputError with the field's name, OutOfWindowError for the time
     of the warning, LimitExceededError from enforcement, and the errors of `approved`. A repeated idempotency key
-    returns the lease that it made; with another request it raises ConflictError.
+    returns the lease that it made; with another request, or if that lease is gone, it raises ConflictError.
     """
-    lease = _create(service, caller, draft, idempotency_key, sight)
+    lease = _create(service, caller, draft, idempotency_key, sight, along)
     service.wake()
     return lease
 
@@ -103,14 +107,21 @@ def try_creation(service: Service, caller: Caller, draft: LeaseDraft, sight: Sig
     return tried(lambda: _create(service, caller, replace(draft, dry_run=True), None, sight))
 
 
-def _create(service: Service, caller: Caller, draft: LeaseDraft, idempotency_key: str | None, sight: Sight) -> Lease:
+def _create(
+    service: Service,
+    caller: Caller,
+    draft: LeaseDraft,
+    idempotency_key: str | None,
+    sight: Sight,
+    along: Along | None = None,
+) -> Lease:
     if draft.open_ended:
         check_open_end(service.settings.leases.open_ended, draft.type)
     asked = read_reservations(service, caller, draft.reservations, sight)
     conditions = conditions_asked(asked)
 
     def decide(plan: DrawPlan | None, approval: Approval) -> Lease:
-        work = _Creation(service, caller, draft, asked, idempotency_key, approval, sight.disabled, plan)
+        work = _Creation(service, caller, draft, asked, idempotency_key, approval, sight.disabled, plan, along)
         try:
             return decide_anew(service, work, conditions)
         except _MadeBeforeError as error:
@@ -164,6 +175,7 @@ class _Creation:
     approval: Approval
     tells_disabled: bool
     plan: DrawPlan | None
+    along: Along | None
 
     def __call__(self, evaluated: Evaluated, connection: Connection) -> Lease:
         if made := self._made_before(connection):
@@ -175,6 +187,8 @@ class _Creation:
             if made := self._made_before(connection):
                 raise _MadeBeforeError(made) from None
             raise
+        if self.along is not None:
+            self.along(connection, lease)
         if self.draft.dry_run:
             raise undo(connection, lease)
         return lease

@@ -18,14 +18,30 @@ if TYPE_CHECKING:
 def done_before(connection: Connection, once: Once | None) -> Lease | None:
     """Return the lease, as it is now, that a request with this key has made or changed; None if there was none.
 
-    Raises ConflictError if the key came with another request.
+    Raises ConflictError if the key came with another request, or if that lease is gone.
     """
     found = None if once is None else find_key(connection, once.project_id, once.key)
     if once is None or found is None:
         return None
     digest, lease_id = found
+    check_key(digest, once.digest)
     lease = find_lease(connection, lease_id, offered=True)
-    if digest != once.digest or lease is None:
+    if lease is None:
+        raise done_and_gone(f"The lease or offer {lease_id} was deleted, or the offer has lapsed,")
+    return lease
+
+
+def check_key(used: str, now: str) -> None:
+    """Raise ConflictError if the digest of the request that used a key is not that of the request which has it now."""
+    if used != now:
         message = "This Idempotency-Key was used for another request; send a fresh key with each new request."
         raise ConflictError(message, field="Idempotency-Key")
-    return lease
+
+
+def done_and_gone(gone: str) -> ConflictError:
+    """Return the error of a request that was carried out, and is not again, although nothing is left of it."""
+    message = (
+        f"This request was carried out before, with this Idempotency-Key. {gone} since. To ask for it again, send a "
+        "fresh key."
+    )
+    return ConflictError(message, field="Idempotency-Key")

@@ -1,42 +1,32 @@
 """Grant, amend and delete series of leases: each occurrence is a lease of its own (idea 1, decision 0054).
 
 Each lease is decided in its own transaction, as if it were requested alone, so that a long series keeps nobody waiting.
-The series is written before its first lease and again after the last. Who dies in between leaves a series that the same
-request, repeated, completes: the lease of an occurrence has an idempotency key of its own.
+That transaction locks the series, makes sure that it still wants this lease, and writes the lease's id there. So the
+series names exactly the leases that were granted for it, whoever dies or changes it in between.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import partial
-from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid4, uuid5
 
 from sqlalchemy.exc import IntegrityError
 
 from leasehold.db import series as rows
-from leasehold.db.lease import find_lease, find_leases
+from leasehold.db.lease import find_leases
 from leasehold.db.project import enter
-from leasehold.leasing.amend import amend_lease
-from leasehold.leasing.create import create_lease
 from leasehold.leasing.dates import asked_window
 from leasehold.leasing.delete import delete_lease
 from leasehold.leasing.new_lease import read_reservations
+from leasehold.leasing.occurrences import Occurrences, locked
+from leasehold.leasing.once import check_key, done_and_gone
 from leasehold.model.caller import EVERYTHING, Caller
-from leasehold.model.draft import LeaseChanges, LeaseDraft
-from leasehold.model.errors import (
-    BusyError,
-    ConflictError,
-    InvalidInputError,
-    LeaseholdError,
-    NotFoundError,
-    SeriesUnfinishedError,
-    TooManySeriesError,
-)
-from leasehold.model.heal_policy import chosen
+from leasehold.model.draft import LeaseDraft
+from leasehold.model.errors import InvalidInputError, NotFoundError, SeriesChangedError, TooManySeriesError
 from leasehold.model.recurrence import moved, occurrences, read_zone
-from leasehold.model.series import Occurrence, Refusal, Series
+from leasehold.model.series import Occurrence, Series
 from leasehold.model.states import LeaseStatus
 
 if TYPE_CHECKING:
@@ -49,13 +39,8 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
     from leasehold.model.series import SeriesChanges, SeriesDraft
 
-SECONDS: Final = 10.0
-"""How long a request decides about occurrences: it keeps others from the API for so long. The next one goes on."""
 MOST_SERIES: Final = 100
 """Series that a project may have. What they hold counts as that of other leases."""
-TRIES: Final = 5
-_CHANGED: Final = "The series was changed by another request meanwhile; read it again and repeat the change."
-_UNFINISHED: Final = Refusal.of(SeriesUnfinishedError(SECONDS))
 _NAMESPACE: Final = UUID("6f0d6a0e-4f0b-4c55-9a55-1f6c2a9d2b11")
 """With an idempotency key the id of a series follows from it, so that two equal requests cannot make two."""
 
@@ -95,7 +80,7 @@ def make_series(
         created_at=now,
     )
     made = _kept(service, new)
-    return _Grants(service, caller, sight, draft.use_disabled).completed(made)
+    return Occurrences(service, caller, sight, draft.use_disabled).decided(made)
 
 
 def _kept(service: Service, new: Series) -> Series:
@@ -104,16 +89,16 @@ def _kept(service: Service, new: Series) -> Series:
     def write(connection: Connection) -> Series:
         # Its series are counted while no other transaction of the project adds one.
         enter(connection, new.project_id)
-        found = rows.find_series(connection, new.id)
-        if found is not None and found.digest != new.digest:
-            message = "This Idempotency-Key was used for another request; send a fresh key with each new request."
-            raise ConflictError(message, field="Idempotency-Key")
-        if found is not None:
-            return found
-        if rows.count_series(connection, new.project_id) >= MOST_SERIES:
-            raise TooManySeriesError(MOST_SERIES)
-        rows.add_series(connection, new)
-        return new
+        found = rows.find_series(connection, new.id, gone=True)
+        if found is None:
+            if rows.count_series(connection, new.project_id) >= MOST_SERIES:
+                raise TooManySeriesError(MOST_SERIES)
+            rows.add_series(connection, new)
+            return new
+        check_key(found.digest, new.digest)
+        if found.deleted_at is not None:
+            raise done_and_gone(f"The series {found.id} was deleted")
+        return found
 
     try:
         return service.db.transact(write)
@@ -128,15 +113,20 @@ def amend_series(
     """Change each lease that has not begun, as an amendment of it would, and ask again for what was refused.
 
     A lease that cannot be changed stays as it is, and its occurrence says why. Raises NotFoundError, InvalidInputError
-    for what is wrong with every occurrence, BusyError if the series changes meanwhile.
+    for what is wrong with every occurrence, SeriesChangedError if another request changes the series meanwhile.
     """
     before = get_series(service, ident)
-    after = _planned(before, changes)
     owner = replace(caller, user_id=before.user_id, project_id=before.project_id)
     if changes.reservations is not None:
-        read_reservations(service, owner, after.draft["reservations"], sight)
-    kept = _save(service, before, replace(after, updated_at=service.now()))
-    return _Grants(service, owner, sight, changes.use_disabled).completed(kept, changes)
+        read_reservations(service, owner, _planned(before, changes).draft["reservations"], sight)
+
+    def plan(connection: Connection) -> Series:
+        current = locked(connection, ident)
+        if changes.reservations is not None and current.draft != before.draft:
+            raise SeriesChangedError
+        return rows.save_series(connection, replace(_planned(current, changes), updated_at=service.now()))
+
+    return Occurrences(service, owner, sight, changes.use_disabled).decided(service.db.transact(plan), changes)
 
 
 def _planned(before: Series, changes: SeriesChanges) -> Series:
@@ -157,14 +147,26 @@ def _planned(before: Series, changes: SeriesChanges) -> Series:
 
 
 def delete_series(service: Service, ident: str) -> None:
-    """Delete all leases of a series that are still there, and then the series; raises NotFoundError."""
-    for lease_id in get_series(service, ident).lease_ids:
-        try:
-            delete_lease(service, lease_id)
-        except NotFoundError:
-            continue
-    if not service.db.transact(lambda connection: rows.delete_series(connection, ident)):
-        raise NotFoundError("series_id", ident)
+    """Delete all leases of a series that are still there, and then the series; raises NotFoundError.
+
+    Leases that another request grants meanwhile are deleted too. Who dies in between leaves the rest to the next one.
+    """
+    deleted: set[str] = set()
+
+    def close(connection: Connection) -> Sequence[str]:
+        series = rows.find_series(connection, ident, lock=True)
+        if series is None:
+            raise NotFoundError("series_id", ident)
+        left = [each for each in series.lease_ids if each not in deleted]
+        if not left:
+            rows.save_series(connection, replace(series, deleted_at=service.now()))
+        return left
+
+    while left := service.db.transact(close):
+        for lease_id in left:
+            with suppress(NotFoundError):
+                delete_lease(service, lease_id)
+        deleted.update(left)
 
 
 def list_series(service: Service, project_id: str | None) -> Sequence[Series]:
@@ -194,111 +196,3 @@ def pending_leases(service: Service, series: Series) -> Sequence[Lease]:
     with service.db.reading() as connection:
         found = find_leases(connection, series.lease_ids)
     return [lease for lease in found if lease.status is LeaseStatus.PENDING]
-
-
-def _save(service: Service, before: Series, after: Series) -> Series:
-    after = replace(after, generation=before.generation + 1)
-    if not service.db.transact(lambda connection: rows.save_series(connection, before, after)):
-        raise BusyError(_CHANGED)
-    return after
-
-
-def _save_grants(service: Service, before: Series, after: Series) -> Series:
-    """Write what was decided; where an equal request has decided at the same time, the lease is the same one."""
-    for _attempt in range(TRIES):
-        changed = replace(after, generation=before.generation + 1)
-        if service.db.transact(partial(rows.save_series, before=before, after=changed)):
-            return changed
-        before = get_series(service, before.id)
-        pairs = zip(after.occurrences, before.occurrences, strict=True)
-        decided = tuple(other if _is_done(other, None) else mine for mine, other in pairs)
-        after = replace(before, occurrences=decided)
-        if after == before:
-            return before
-    raise BusyError(_CHANGED)
-
-
-@dataclass(frozen=True, slots=True)
-class _Grants:
-    """The decisions about all occurrences of a series, in the name of its owner."""
-
-    service: Service
-    caller: Caller
-    sight: Sight
-    use_disabled: bool
-
-    def completed(self, before: Series, changes: SeriesChanges | None = None) -> Series:
-        """Decide about what is open, and apply the changes to what is granted; return the series, which is written.
-
-        What there is no time for is marked as refused, and open. An error of the service is raised after what was
-        decided until then is written.
-        """
-        after, until = before, self.service.steady() + SECONDS
-        try:
-            # Those first that there was no time for, so that repeated requests come to all.
-            order = sorted(enumerate(before.occurrences), key=lambda pair: pair[1].refusal != _UNFINISHED)
-            for number, each in order:
-                if self.service.steady() > until:
-                    one = each if _is_done(each, changes) else replace(each, refusal=_UNFINISHED)
-                else:
-                    one = self._decided(before, number, each, changes)
-                after = after.with_occurrence(number, one)
-        finally:
-            if after != before:
-                save = _save if changes is not None else _save_grants
-                after = save(self.service, before, after)
-        return after
-
-    def _decided(self, series: Series, number: int, each: Occurrence, changes: SeriesChanges | None) -> Occurrence:
-        try:
-            if not each.open:
-                return each if changes is None else self._amended(series, number, each, changes)
-            if _is_done(each, changes):
-                return each
-            lease = self._granted(series, number, each)
-            return replace(each, lease_id=lease.id, refusal=None)
-        except LeaseholdError as error:
-            if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-                raise
-            return replace(each, refusal=Refusal.of(error))
-
-    def _granted(self, series: Series, number: int, each: Occurrence) -> Lease:
-        draft = LeaseDraft(
-            series.lease_name(number),
-            each.window.start,
-            each.window.end,
-            reservations=tuple(series.draft["reservations"]),
-            fingerprint=series.digest,
-            heal_policy=chosen(series.draft["heal_policy"]),
-            reminders=None if series.draft["reminders"] is None else tuple(series.draft["reminders"]),
-            use_disabled=self.use_disabled,
-        )
-        return create_lease(self.service, self.caller, draft, f"series/{series.id}/{number}", self.sight)
-
-    def _amended(self, series: Series, number: int, each: Occurrence, changes: SeriesChanges) -> Occurrence:
-        """Apply the changes to the lease of an occurrence, if it has not begun."""
-        with self.service.db.reading() as connection:
-            lease = find_lease(connection, each.lease_id or "")
-        if lease is None or lease.status is not LeaseStatus.PENDING or lease.window.start <= self.service.now():
-            return each
-        wanted = LeaseChanges(
-            name=series.lease_name(number) if changes.name else None,
-            start=None if each.window.start == lease.window.start else each.window.start,
-            end=None if each.window.end == lease.window.end else each.window.end,
-            reservations=_parts(lease, changes),
-            use_disabled=self.use_disabled,
-        )
-        amend_lease(self.service, lease.id, wanted, None, self.sight)
-        return replace(each, refusal=None)
-
-
-def _is_done(each: Occurrence, changes: SeriesChanges | None) -> bool:
-    """Say whether a creation that is repeated has nothing to decide about an occurrence; an amendment always has."""
-    return changes is None and (not each.open or each.refusal not in (None, _UNFINISHED))
-
-
-def _parts(lease: Lease, changes: SeriesChanges) -> tuple[Mapping[str, Any], ...] | None:
-    if changes.reservations is None:
-        return None
-    both = zip(lease.reservations, changes.reservations, strict=True)
-    return tuple({**raw, "id": part.id} for part, raw in both if not part.dropped)

@@ -696,6 +696,19 @@ class NoReplacementError(ConflictError):
         )
 
 
+class SeriesChangedError(ConflictError):
+    """Another request has changed or deleted the series meanwhile, so this one may not go on."""
+
+    code = "leasehold.series.changed"
+
+    def __init__(self) -> None:
+        """Say how to go on."""
+        super().__init__(
+            "The series was changed or deleted by another request meanwhile. Read it again, and repeat the request if "
+            "it is still wanted."
+        )
+
+
 class SeriesUnfinishedError(ConflictError):
     """A request about a series has used up its time before it came to this occurrence."""
 

@@ -77,7 +77,10 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A series of leases of one project; every change increments `generation`."""
+    """A series of leases of one project; every change increments `generation`.
+
+    One that was deleted stays for its idempotency key, until it is purged.
+    """
 
     id: str
     project_id: str
@@ -91,10 +94,18 @@ class Series:
     created_at: datetime
     updated_at: datetime | None = None
     generation: int = 1
+    deleted_at: datetime | None = None
 
     def with_occurrence(self, number: int, occurrence: Occurrence) -> Series:
         """Return the series with another occurrence at this place, counted from 0."""
         return replace(self, occurrences=(*self.occurrences[:number], occurrence, *self.occurrences[number + 1 :]))
+
+    def wants_as(self, other: Series, number: int) -> bool:
+        """Whether another state of the series wants the same lease for an occurrence, counted from 0."""
+        mine, theirs = (
+            (each.name, each.draft, each.occurrences[number].window, len(each.occurrences)) for each in (self, other)
+        )
+        return mine == theirs
 
     def lease_name(self, number: int) -> str:
         """Return the name of the lease of an occurrence, counted from 0."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
 from leasehold.conf.settings import LeaseSettings
+from leasehold.leasing.create import create_lease
+from leasehold.leasing.held_offer import give_up_offer
+from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import (
     ConflictError,
     InvalidDateError,
@@ -21,7 +25,7 @@ from leasehold.model.errors import (
 from leasehold.model.resource import FLOATING_IP, HOST
 from leasehold.model.states import EventType
 from leasehold.model.windows import Window
-from tests.factory import ALT, Clock, World, flavors, floating_ips, hosts, instances, open_service, run_manager
+from tests.factory import ALT, DEMO, Clock, World, flavors, floating_ips, hosts, instances, open_service, run_manager
 from tests.stateful.audit import audit, dump
 
 if TYPE_CHECKING:
@@ -242,6 +246,20 @@ def test_a_key_of_another_request_is_a_conflict_and_of_another_project_is_not(wo
     with pytest.raises(ConflictError):
         world.lease(hosts(2), start=1, end=2, key="k1")
     assert world.lease(hosts(2), start=1, end=2, key="k1", caller=ALT)
+
+
+@pytest.mark.parametrize("hold", [None, timedelta(minutes=5)])
+def test_the_key_of_what_was_deleted_says_so_and_makes_no_other(world: World, hold: timedelta | None) -> None:
+    draft = LeaseDraft("a", world.hour(1), world.hour(2), reservations=(hosts(5),), fingerprint="a", hold=hold)
+    made = create_lease(world.service, DEMO, draft, "k1")
+    if hold is None:
+        world.delete(made)
+    else:
+        give_up_offer(world.service, made.id)
+    for fingerprint, said in (("a", f"{made.id} was deleted"), ("b", "used for another request")):
+        with pytest.raises(ConflictError, match=said):
+            create_lease(world.service, DEMO, replace(draft, fingerprint=fingerprint), "k1")
+    assert create_lease(world.service, DEMO, draft, "k2")
 
 
 def test_the_key_of_a_refused_request_may_be_used_again(world: World) -> None:

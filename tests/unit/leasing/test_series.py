@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,9 +13,10 @@ from leasehold.conf.settings import LeaseSettings, LimitSettings
 from leasehold.leasing import queries
 from leasehold.leasing.amend import amend_lease
 from leasehold.leasing.create import create_lease
+from leasehold.leasing.delete import delete_lease
+from leasehold.leasing.occurrences import SECONDS
 from leasehold.leasing.series import (
     MOST_SERIES,
-    SECONDS,
     amend_series,
     delete_series,
     get_series,
@@ -28,6 +30,7 @@ from leasehold.model.errors import (
     InvalidInputError,
     LeaseholdError,
     NotFoundError,
+    SeriesChangedError,
     TooManySeriesError,
 )
 from leasehold.model.heal_policy import HealPolicy
@@ -60,6 +63,47 @@ def make(world: World, *parts: Any, key: str | None = None, **more: Any) -> Seri
 
 def amend(world: World, series: Series, **changes: Any) -> Series:
     return amend_series(world.service, DEMO, series.id, SeriesChanges(**changes))
+
+
+def only(world: World) -> Series:
+    (series,) = list_series(world.service, None)
+    return series
+
+
+def check_named(world: World, series: Series) -> None:
+    """Check that the series names exactly the leases that there are, and that each is as planned."""
+    assert {each.id for each in queries.list_leases(world.service, None)} == set(series.lease_ids)
+    planned = {each.lease_id: each.window for each in series.occurrences if each.lease_id}
+    assert {each.id: each.window for each in leases(world, series)} == planned
+    audit(world)
+
+
+def check_nothing(world: World) -> None:
+    assert list(queries.list_leases(world.service, None)) == []
+    assert list(list_series(world.service, None)) == []
+    audit(world)
+
+
+def before(
+    monkeypatch: pytest.MonkeyPatch, act: str, number: int, do: Callable[[], Any], of: str = "occurrences"
+) -> None:
+    """Let this happen once, before an act of this number, counted from 0; an exception is raised."""
+    acts: dict[str, Callable[..., Any]] = {
+        "create_lease": create_lease,
+        "amend_lease": amend_lease,
+        "delete_lease": delete_lease,
+    }
+    done: list[str] = []
+
+    def acted(*args: Any, **more: Any) -> Any:
+        done.append(act)
+        if len(done) == number + 1:
+            if do is Killed:
+                raise Killed
+            do()
+        return acts[act](*args, **more)
+
+    monkeypatch.setattr(f"leasehold.leasing.{of}.{act}", acted)
 
 
 def leases(world: World, series: Series) -> list[Lease]:
@@ -138,31 +182,69 @@ def test_a_repeated_key_makes_one_series_and_another_request_is_a_conflict(world
     assert other.id != first.id
 
 
+@pytest.mark.parametrize("later", [0, 1])
 @pytest.mark.parametrize("dies", [0, 1, 2])
-def test_who_dies_in_between_is_completed_by_the_same_request(
-    world: World, monkeypatch: pytest.MonkeyPatch, dies: int
+def test_who_dies_in_between_has_named_its_leases_and_is_completed(
+    world: World, monkeypatch: pytest.MonkeyPatch, dies: int, later: int
 ) -> None:
-    made: list[Lease] = []
-
-    def dying(*args: Any) -> Any:
-        if len(made) == dies:
-            raise Killed
-        made.append(create_lease(*args))
-        return made[-1]
-
-    monkeypatch.setattr("leasehold.leasing.series.create_lease", dying)
-    # A process that dies does not write what it has done.
-    monkeypatch.setattr("leasehold.leasing.series._save_grants", lambda _service, _before, after: after)
+    before(monkeypatch, "create_lease", dies, Killed)
     with pytest.raises(Killed):
         make(world, key="a")
-    monkeypatch.undo()
     (left,) = list_series(world.service, "demo")
-    assert left.lease_ids == []
+    assert len(left.lease_ids) == dies
+    check_named(world, left)
+    begin = left.occurrences[0].window
+    amend(world, left, start=begin.start + later * HOUR, end=begin.end + later * HOUR)
     series = make(world, key="a")
     assert refusals(series) == [None] * 3
-    assert {lease.id for lease in made} <= set(series.lease_ids)
-    assert len(queries.list_leases(world.service, "demo")) == 3
-    audit(world)
+    assert series.lease_ids[:dies] == left.lease_ids
+    check_named(world, series)
+
+
+@pytest.mark.parametrize("granted", [0, 1, 2])
+def test_a_series_that_is_deleted_while_it_is_granted_leaves_no_lease(
+    world: World, monkeypatch: pytest.MonkeyPatch, granted: int
+) -> None:
+    before(monkeypatch, "create_lease", granted, lambda: delete_series(world.service, only(world).id))
+    with pytest.raises(SeriesChangedError):
+        make(world)
+    check_nothing(world)
+
+
+def test_a_deletion_takes_along_what_is_granted_meanwhile(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocker = world.lease(hosts(5), start=25, end=26)
+    series = make(world)
+    world.delete(blocker)
+    before(monkeypatch, "delete_lease", 1, lambda: amend(world, series), of="series")
+    delete_series(world.service, series.id)
+    check_nothing(world)
+
+
+@pytest.mark.parametrize("act", ["create_lease", "amend_lease"])
+def test_a_series_that_is_moved_meanwhile_is_as_the_last_one_planned_it(
+    world: World, monkeypatch: pytest.MonkeyPatch, act: str
+) -> None:
+    def move() -> Series:
+        begin = world.hour(5)
+        return amend(world, only(world), start=begin, end=begin + HOUR)
+
+    other = partial(make, world)
+    if act == "amend_lease":
+        other = partial(amend, world, make(world), start=world.hour(2), end=world.hour(4))
+    before(monkeypatch, act, 1, move)
+    with pytest.raises(SeriesChangedError):
+        other()
+    assert [each.window.start for each in leases(world, only(world))] == [world.hour(5 + 24 * day) for day in range(3)]
+    check_named(world, only(world))
+
+
+def test_the_key_of_a_series_that_was_deleted_makes_no_other(world: World) -> None:
+    delete_series(world.service, make(world, key="a").id)
+    for more, said in (({}, "was deleted since"), ({"rule": "FREQ=DAILY;COUNT=2"}, "used for another request")):
+        with pytest.raises(ConflictError, match=said):
+            make(world, key="a", **more)
+    check_nothing(world)
+    assert refusals(make(world, key="b")) == [None] * 3
 
 
 def test_an_error_of_the_service_ends_the_request_and_keeps_what_was_granted(
@@ -176,7 +258,7 @@ def test_an_error_of_the_service_ends_the_request_and_keeps_what_was_granted(
         made.append(create_lease(*args))
         return made[-1]
 
-    monkeypatch.setattr("leasehold.leasing.series.create_lease", failing)
+    monkeypatch.setattr("leasehold.leasing.occurrences.create_lease", failing)
     with pytest.raises(CloudUnavailableError):
         make(world, key="a")
     monkeypatch.undo()
@@ -191,14 +273,14 @@ def test_a_request_that_takes_long_stops_and_the_next_one_goes_on(
     passed = [0.0]
 
     def slowly(act: Callable[..., Lease]) -> Callable[..., Lease]:
-        def take(*args: Any) -> Lease:
+        def take(*args: Any, **more: Any) -> Lease:
             passed[0] += 0.6 * SECONDS
-            return act(*args)
+            return act(*args, **more)
 
         return take
 
-    monkeypatch.setattr("leasehold.leasing.series.create_lease", slowly(create_lease))
-    monkeypatch.setattr("leasehold.leasing.series.amend_lease", slowly(amend_lease))
+    monkeypatch.setattr("leasehold.leasing.occurrences.create_lease", slowly(create_lease))
+    monkeypatch.setattr("leasehold.leasing.occurrences.amend_lease", slowly(amend_lease))
     slow = replace(world, service=replace(world.service, steady=lambda: passed[0]))
     first = make(slow, key="a")
     assert refusals(first) == [None, None, "leasehold.series.unfinished"]

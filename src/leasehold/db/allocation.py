@@ -130,7 +130,7 @@ def as_allocation(row: Row[Any]) -> Allocation:
 class Grant:
     """A new allocation: a reservation gets `pick` of a pool; `generation` is the pool's after the decision.
 
-    `substitute` says that healing chose it for an active reservation.
+    `substitute` says that healing chose it for an active reservation; with `left_at` it is vacated since then.
     """
 
     pool: str
@@ -138,6 +138,7 @@ class Grant:
     reservation_id: str
     pick: Pick
     substitute: bool = False
+    left_at: datetime | None = None
 
 
 def insert_allocations(
@@ -149,7 +150,7 @@ def insert_allocations(
     """
     start, end = window.seconds
     granted = list(grants)
-    marked = any(grant.substitute for grant in granted)
+    marked = any(grant.substitute or grant.left_at for grant in granted)
     rows = [
         {
             "pool": grant.pool,
@@ -161,8 +162,8 @@ def insert_allocations(
             "slots": grant.pick.slots,
             "demand": write_demand(grant.pick.demand),
             "generation": grant.generation,
-            # Only healing writes this column.
-            **({"substitute": grant.substitute} if marked else {}),
+            # Only healing writes these columns.
+            **({"substitute": grant.substitute, "left_at": grant.left_at} if marked else {}),
             "start_cause": cause,
         }
         for grant in granted

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.db.allocation import Grant, end_allocations, insert_allocations, leave_allocations, move_allocations
 from leasehold.leasing.decide import promised_window
+from leasehold.model.allocation import Pick
 from leasehold.model.errors import InUseError
 from leasehold.model.lead import Lead
 from leasehold.model.segment import Cause
@@ -15,14 +16,14 @@ from leasehold.model.states import EventType
 from leasehold.model.windows import Window, to_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
 
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.leasing.decide import Asked
-    from leasehold.model.allocation import Allocation, Pick
+    from leasehold.model.allocation import Allocation
     from leasehold.model.ending import Ending
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
@@ -101,25 +102,52 @@ def left_by(part: Reservation) -> list[Allocation]:
     return [held for held in part.allocations if held.released_at is None and held.left_at is not None]
 
 
-def whole_left_by(part: Reservation) -> list[Allocation]:
-    """Return the whole hosts in `left_by` that failed: the reservation may take them back with their servers.
+def lost_by(part: Reservation) -> list[Allocation]:
+    """Return those in `left_by` whose resources failed: the reservation may take them back with their servers.
 
-    A host that its owner gave up is none of them.
+    One that its owner gave up is none of them.
     """
-    return [held for held in left_by(part) if held.demand is None and not held.given_up]
+    return [held for held in left_by(part) if not held.given_up]
 
 
-def check_left(left: Sequence[Allocation], picks: Sequence[Pick], others: Snapshot, window: Window) -> None:
+def by_number(taken: Iterable[Allocation | Pick]) -> Counter[int]:
+    """Return how many slots are taken of each resource."""
+    found: Counter[int] = Counter()
+    for each in taken:
+        found[each.resource_number] += each.slots
+    return found
+
+
+def taken_back(
+    left: Sequence[Allocation], before: Iterable[Allocation | Pick], after: Iterable[Pick]
+) -> tuple[list[Allocation], list[Pick]]:
+    """Return the vacated allocations whose resources a reservation gets again, and what of them stays vacated.
+
+    It had `before` and has `after`. The slots that come back are those of its servers there. Where fewer come back than
+    were vacated, the others may still have servers, and are kept from other leases until these are gone.
+    """
+    more = by_number(after) - by_number(before)
+    back = [held for held in left if held.resource_number in more]
+    demands = {held.resource_number: held.demand for held in back}
+    return back, [Pick(number, slots, demands[number]) for number, slots in (by_number(back) - more).items()]
+
+
+def check_left(
+    left: Sequence[Allocation], held: Sequence[Pick], picks: Sequence[Pick], others: Snapshot, window: Window
+) -> None:
     """Raise InUseError if a vacated host may have servers and is allocated to other leases in the window.
 
-    `others` is a snapshot of the other leases' allocations. Hosts among the picks are already checked.
+    The reservation had `held` and gets the picks. `others` is a snapshot of the other leases' allocations.
     """
-    used = {pick.resource_number for pick in picks}
-    for held in left:
-        if held.resource_number in used:
-            continue
-        (row,) = others.rows([held.resource_number])
-        fits = others.free(window)[row] if held.demand is None else others.slots(window, held.demand)[row] >= held.slots
+    back, rest = taken_back(left, held, picks)
+    stays: list[Allocation | Pick] = [*(each for each in left if each not in back), *rest]
+    taken = by_number((*picks, *stays))
+    for each in stays:
+        (row,) = others.rows([each.resource_number])
+        if each.demand is None:
+            fits = others.free(window)[row]
+        else:
+            fits = others.slots(window, each.demand)[row] >= taken[each.resource_number]
         if not fits:
             message = (
                 "Servers of the lease may be left on a host that it vacated, and that is allocated to other leases in "
@@ -180,20 +208,19 @@ def rewrite(connection: Connection, to: Rewriting, picks: Sequence[Pick], pool: 
     wanted = Counter(_key(pick) for pick in picks)
     stays: dict[Window, list[Allocation]] = {}
     goes: list[Allocation] = []
-    for held in held_by(to.part, to.lease):
-        if held.id in to.vacated:
-            continue
+    before = [held for held in held_by(to.part, to.lease) if held.id not in to.vacated]
+    for held in before:
         if wanted[_key(held.pick)] > 0:
             wanted[_key(held.pick)] -= 1
             stays.setdefault(to.moved(held), []).append(held)
         else:
             goes.append(held)
     used = {pick.resource_number for pick in picks}
-    for held in left_by(to.part):
-        if held.resource_number not in used:
-            stays.setdefault(to.moved(held), []).append(held)
     # The reservation may get a vacated host back when it works again.
-    again = [held for held in left_by(to.part) if held.resource_number in used]
+    again, rest = taken_back(left_by(to.part), before, picks)
+    for held in left_by(to.part):
+        if held not in again:
+            stays.setdefault(to.moved(held), []).append(held)
     if again:
         end_allocations(connection, again, to.generation, to.now, Cause.AMENDED, released=True)
     for window, staying in stays.items():
@@ -207,6 +234,7 @@ def rewrite(connection: Connection, to: Rewriting, picks: Sequence[Pick], pool: 
         if wanted[_key(pick)] > 0:
             wanted[_key(pick)] -= 1
             fresh.append(Grant(pool, to.generation, to.part.id, pick, pick.resource_number in substitutes))
+    fresh += [Grant(pool, to.generation, to.part.id, pick, left_at=to.now) for pick in rest]
     insert_allocations(connection, to.lease.id, to.ahead, fresh, Cause.AMENDED)
 
 

@@ -77,7 +77,7 @@ class Exchange:
                 self.connection, mending.lost, change.generation, self.now, self.cause, released=True, left=True
             )
         over = (*mending.dropped, *mending.back)
-        replace_allocations(self.connection, change, Held(lease.id, part.id, window), over, mending.fresh)
+        replace_allocations(self.connection, change, Held(lease.id, part.id, window), over, mending.fresh, mending.rest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +105,14 @@ def replace_allocations(
     held: Held,
     over: Sequence[Allocation],
     fresh: Sequence[tuple[Pick, bool]],
+    rest: Sequence[Pick] = (),
 ) -> None:
-    """End allocations that nobody has used, and give the reservation others: each pick with whether it substitutes."""
+    """End allocations, and give the reservation others: each fresh pick with whether it substitutes, vacated the rest.
+
+    Nobody uses those that end, or those that follow are on the same resources.
+    """
     if over:
         end_allocations(connection, over, change.generation, change.now, change.cause, released=True)
     grants = [Grant(change.pool, change.generation, held.reservation_id, pick, mark) for pick, mark in fresh]
+    grants += [Grant(change.pool, change.generation, held.reservation_id, pick, left_at=change.now) for pick in rest]
     insert_allocations(connection, held.lease_id, held.window, grants, change.cause)

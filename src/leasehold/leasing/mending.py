@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leasehold.leasing.allocations import held_by, left_by
+from leasehold.leasing.allocations import by_number, held_by, left_by, taken_back
 from leasehold.leasing.decide import Asked
 from leasehold.leasing.default_properties import judged, preferred
 from leasehold.leasing.flags import Flags, changed
@@ -65,7 +65,7 @@ class Mending:
 
     It gives up the `lost` allocations because their resources failed or have less than before, and the `dropped` ones
     because the replacement has to be elsewhere, as with an affinity. Of `fresh`, those with True are substitutes. The
-    allocations in `back` are vacated ones whose resource it gets again.
+    allocations in `back` are vacated ones whose resource it gets again, and `rest` is what of them stays vacated.
     """
 
     flags: Flags
@@ -73,6 +73,7 @@ class Mending:
     dropped: Sequence[Allocation] = ()
     back: Sequence[Allocation] = ()
     fresh: Sequence[tuple[Pick, bool]] = ()
+    rest: Sequence[Pick] = ()
     started: bool = False
 
     @property
@@ -100,13 +101,11 @@ def started(lease: Lease, part: Reservation) -> bool:
 def view_of(part: Reservation, pool: Snapshot, window: Window) -> Snapshot:
     """Return the pool as a reservation finds it, without its own allocations and what it does not get.
 
-    That is what its owner gave up and it does not have again, and vacated hosts of slots: these may have servers that
-    no allocation counts. A whole host may be taken back together with its servers.
+    That is what its owner gave up and it does not have again. What failed may be taken back together with its servers.
     """
     given_up = {each.resource_number for each in part.allocations if each.given_up}
     given_up -= {each.resource_number for each in part.allocations if each.left_at is None and each.released_at is None}
-    slots = {each.resource_number for each in left_by(part) if each.demand is not None}
-    return pool.without([part.id]).booked([Pick(number) for number in sorted(given_up | slots)], window)
+    return pool.without([part.id]).booked([Pick(number) for number in sorted(given_up)], window)
 
 
 def lacking(lease: Lease, part: Reservation, kind: Kind[Any], mending: Mending) -> Asked | None:
@@ -163,7 +162,6 @@ class _Case:
         if dropped and touched:
             raise PluginBugError from ValueError("it gives up resources in use")
         marked = self._marked(fresh)
-        numbers = {pick.resource_number for pick in fresh}
         missing = promised - _slots(picks)
         given_up |= {each.id for each in dropped}
         stays = (each for each in held if each.id not in given_up)
@@ -171,8 +169,8 @@ class _Case:
         other = changed(self.part, held, substitutes=substitutes)
         stays_broken = len(broken) < len(failed) + len(over)
         flags = Flags(missing > 0 or stays_broken, other, missing, self._default(picks, changes=bool(lost or fresh)))
-        back = [each for each in left_by(self.part) if each.resource_number in numbers]
-        return Mending(flags, lost, dropped, back, marked, touched)
+        back, rest = taken_back(left_by(self.part), kept, picks)
+        return Mending(flags, lost, dropped, back, marked, rest, touched)
 
     def _request(self) -> Any:
         try:
@@ -284,7 +282,7 @@ class _Case:
         for (number, _), slots in lost.items():
             # A resource that failed more than once was lost more than once.
             own[number] = max(own[number], slots)
-        own.subtract(_by_number(each for each in held_by(self.part, self.lease) if not each.substitute))
+        own.subtract(by_number(each for each in held_by(self.part, self.lease) if not each.substitute))
         return +own
 
 
@@ -292,16 +290,9 @@ def _slots(taken: Iterable[Slots]) -> int:
     return sum(each.slots for each in taken)
 
 
-def _by_number(taken: Iterable[Allocation | Pick]) -> Counter[int]:
-    found: Counter[int] = Counter()
-    for each in taken:
-        found[each.resource_number] += each.slots
-    return found
-
-
 def difference(kept: Sequence[Allocation], picks: Sequence[Pick]) -> tuple[list[Allocation], list[Pick]]:
     """Return the kept allocations that the picks do without, and what the picks add, resource by resource."""
-    have, wanted = _by_number(kept), _by_number(picks)
+    have, wanted = by_number(kept), by_number(picks)
     less = {number for number, slots in have.items() if wanted[number] < slots}
     demands = {pick.resource_number: pick.demand for pick in picks}
     more = {number: slots - (0 if number in less else have[number]) for number, slots in wanted.items()}

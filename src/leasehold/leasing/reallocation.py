@@ -12,9 +12,9 @@ from leasehold.leasing.allocations import (
     held_by,
     leaving,
     left_by,
+    lost_by,
     pool_of,
     rewrite,
-    whole_left_by,
 )
 from leasehold.leasing.decide import Asked, promised_window, seen_by_users
 from leasehold.leasing.default_properties import judged
@@ -165,7 +165,7 @@ class Reallocation:
             )
             room = offering.decide()
             for part, want, picks in zip(parts, asked, room.picks, strict=True):
-                check_left(left_by(part), picks, others[want.kind.pool], want.ending.held(reserved))
+                check_left(left_by(part), want.held, picks, others[want.kind.pool], want.ending.held(reserved))
             gets = zip(parts, asked, room.picks, strict=True)
             return room, {part.id: judged(mine[want.kind.pool], want.default, picks) for part, want, picks in gets}
 
@@ -178,7 +178,7 @@ class Reallocation:
                 kind,
                 kind.load(self.amendment.request(part)),
                 held=tuple(held.pick for held in self._held(part)),
-                leaving=tuple(held.pick for held in (*leaving(part, lease), *whole_left_by(part))) if begun else (),
+                leaving=tuple(held.pick for held in (*leaving(part, lease), *lost_by(part))) if begun else (),
                 firm=part.status is ReservationStatus.ACTIVE,
                 touched=lease.reached(EventType.START),
                 before=kind.load(part.request),
@@ -191,12 +191,11 @@ class Reallocation:
         ]
 
     def _kept_off(self, pool: str) -> list[Pick]:
-        """Return what no reservation of the lease may get: what it gives up, and vacated hosts but `whole_left_by`.
+        """Return what no reservation of the lease may get: what it gives up or gave up.
 
-        Vacated hosts of slots may have servers that no allocation counts. A whole host that failed may be taken back
-        together with its servers.
+        What failed may be taken back together with its servers.
         """
-        left = [each for part in self._parts for each in left_by(part) if each not in whole_left_by(part)]
+        left = [each for part in self._parts for each in left_by(part) if each.given_up]
         left += [each for part in self._parts for each in part.allocations if each.id in self._vacated(part)]
         return [Pick(number) for number in sorted({each.resource_number for each in left if each.pool == pool})]
 

@@ -13,9 +13,11 @@ from leasehold.cloud.sandbox.tables import hypervisors
 from leasehold.conf.settings import ManagerSettings, Settings
 from leasehold.manager.monitor import check_once
 from leasehold.model.errors import InUseError, NotEnoughError
-from tests.factory import ALT, hosts, instances, make_service, run_for, run_manager, run_until
+from tests.factory import ALT, flavors, hosts, instances, make_service, run_for, run_manager, run_until
 from tests.stateful.audit import audit
 from tests.unit.leasing.looking import findings
+from tests.unit.leasing.test_heal import flags
+from tests.unit.leasing.test_heal_missing import only
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -270,18 +272,80 @@ def test_occupied_hosts_are_looked_at_at_a_bounded_pace(world: World) -> None:
 # ---------------------------------------------------------------- instances
 
 
-def test_instances_do_not_return_to_a_host_that_still_has_their_servers(patient: World) -> None:
-    """The servers that stayed there fill the places that the allocations on it no longer count."""
-    lease = patient.active(instances(4, 2), end=2)
-    patient.boot(lease)
-    for name, then in (("cmp-01", {"cmp-02": 4}), ("cmp-02", {})):
-        patient.fail(name)
-        patient.clock.advance(seconds=120)
-        check_once(patient.service)
-        assert patient.holds(lease) == then
-        patient.recover("cmp-01")
-    assert patient.part(lease).missing_resources
-    assert len(patient.servers()) == 1
+@pytest.mark.parametrize("asked", [instances(2), flavors(2), hosts()], ids=["instance", "flavor", "host"])
+def test_a_host_that_works_again_is_taken_back_with_its_servers(world: World, asked: dict[str, Any]) -> None:
+    """No other host is free; the slot beside the server is of use again."""
+    world.active(only("cmp-02", "cmp-06", "cmp-07", "gpu-03", least=4), end=2)
+    lease = world.active(asked, end=2)
+    before, server = world.holds(lease), world.boot(lease)
+    world.clock.advance(minutes=10)
+    world.fail("cmp-01")
+    run_for(world, seconds=8)
+    assert (world.holds(lease), flags(world, lease)) == ({}, (True, False, True))
+    world.recover("cmp-01")
+    run_for(world, minutes=1)
+    assert (world.holds(lease), flags(world, lease)) == (before, (False, False, False))
+    assert world.boot(lease).service_host == server.service_host
+    assert len(world.servers()) == 2
+    audit(world)
+    assert findings(world) == []
+
+
+@pytest.fixture
+def halved(world: World) -> Lease:
+    """Return a lease of four slots with three servers on cmp-01, which has two of the slots again, and cmp-02 two."""
+    lease = world.active(instances(4, 2), end=2)
+    world.active(only("cmp-06", "cmp-07", "gpu-03", least=3), end=4)
+    world.active(instances(2, 2, resource_properties='["==", "$hypervisor_hostname", "cmp-02"]'), end=4)
+    for _ in range(3):
+        world.boot(lease)
+    world.clock.advance(minutes=10)
+    world.fail("cmp-01")
+    assert world.holds(lease) == {"cmp-02": 2}
+    run_for(world, minutes=5)
+    world.recover("cmp-01")
+    run_for(world, minutes=5)
+    assert (world.holds(lease), flags(world, lease)) == ({"cmp-02": 2, "cmp-01": 2}, (False, True, True))
+    return lease
+
+
+def test_what_does_not_come_back_of_a_host_goes_to_nobody_while_it_may_have_servers(
+    world: World, halved: Lease
+) -> None:
+    beside = instances(2, 2, resource_properties=ONLY_CMP_01)
+    with pytest.raises(NotEnoughError):
+        world.lease(beside, start=1, caller=ALT, end=2)
+    assert {world.boot(halved).service_host for _ in range(2)} == {"cmp-02"}
+    assert world.cloud.servers.boot("more", "demo", halved.reservations[0].id).status == "ERROR"
+    audit(world)
+    assert findings(world) == []
+    world.cloud.servers.delete(world.cloud.servers.on_host("cmp-01")[0].id)
+    run_for(world, minutes=3)
+    assert world.lease(beside, start=1, end=2, caller=ALT)
+    audit(world)
+
+
+def test_an_amendment_counts_the_servers_on_a_host_of_which_a_part_came_back(world: World, halved: Lease) -> None:
+    later = world.lease(instances(1, 2, resource_properties=ONLY_CMP_01), start=2, end=3, caller=ALT)
+    with pytest.raises(InUseError, match="Delete those servers"):
+        world.amend(halved, end=2.5)
+    world.delete(later)
+    world.amend(halved, end=2.5)
+    assert world.holds(halved) == {"cmp-02": 2, "cmp-01": 2}
+    world.amend(halved, {"amount": 5})
+    assert world.holds(halved) == {"cmp-02": 2, "cmp-01": 3}
+    run_for(world, minutes=1)
+    audit(world)
+    assert findings(world) == []
+    world.amend(halved, {"amount": 6})
+    run_for(world, minutes=1)
+    assert world.boot(halved).service_host
+    assert flags(world, halved) == (False, True, True)
+    audit(world)
+    assert findings(world) == []
+    run_until(world, world.hour(2.6))
+    assert world.servers() == set()
+    audit(world)
 
 
 def test_instances_move_and_their_servers_stay_where_they_were(world: World) -> None:

@@ -188,11 +188,22 @@ def _leave(cloud: Cloud, job: Job[Any], left: Holding) -> None:
 
 
 def occupied_slots(cloud: Cloud, job: Job[Any]) -> frozenset[int]:
-    """Return the allocation ids on vacated hosts that still have servers: there the inventory still exists."""
-    live = {holding.resource.number for holding in job.holdings}
-    return frozenset(
-        left.allocation_id for left in job.left if left.resource.number not in live and _offered(cloud, job, left)
-    )
+    """Return the allocation ids on vacated hosts that still have servers: there the inventory still exists.
+
+    Where the reservation has some of the slots again, these are more servers than it has slots.
+    """
+    live: Counter[int] = Counter()
+    for held in job.holdings:
+        live[held.resource.number] += held.slots
+    return frozenset(left.allocation_id for left in job.left if _remains(cloud, job, left, live[left.resource.number]))
+
+
+def _remains(cloud: Cloud, job: Job[Any], left: Holding, slots: int) -> bool:
+    """Say whether servers use more of a vacated host than these slots, which the reservation has there."""
+    if not slots:
+        return _offered(cloud, job, left)
+    usages = cloud.providers.usages(child_provider(left.resource.attributes["hypervisor_hostname"]))
+    return usages.get(resource_class(job.name), 0) > slots
 
 
 def kept_slots(cloud: Cloud, job: Job[Any]) -> frozenset[int]:

@@ -85,7 +85,8 @@ def lacking_on(cloud: Cloud, hostname: str) -> Counter[str]:
     lacking: Counter[str] = Counter()
     for name, inventory in cloud.providers.inventories(child).items():
         amounts = amounts_of(cloud.flavors.get(reservation_of(name))) if name.startswith(_OURS) else {}
-        open_slots = inventory.capacity - booted.get(name, 0)
+        # A host that failed may have more servers than it has slots.
+        open_slots = max(0, inventory.capacity - booted.get(name, 0))
         lacking.update({each: amount * open_slots for each, amount in amounts.items()})
     used = cloud.providers.usages(hostname)
     for name, inventory in cloud.providers.inventories(hostname).items():

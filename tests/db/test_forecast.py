@@ -73,13 +73,16 @@ ENTRIES = st.builds(
 
 
 def possible(entries: Sequence[Entry]) -> list[Entry]:
-    """Return those of the entries that can be beside those before them: nobody has a whole resource beside others."""
+    """Return those of the entries that can be beside those before them: nobody has a whole resource beside others.
+
+    Maintenance windows may overlap.
+    """
     found: list[Entry] = []
     for entry in entries:
         # Maintenance is counted apart.
         closes = entry.type == MAINTENANCE
         beside = [each for each in found if each.host == entry.host and (each.type == MAINTENANCE) == closes]
-        alone = all(other.type == entry.type == INSTANCE for other in beside if overlap(entry, other))
+        alone = closes or all(other.type == entry.type == INSTANCE for other in beside if overlap(entry, other))
         # Floating IPs have a pool and numbers of their own; here they are of the record alone.
         if alone and (entry.recorded or entry.type != FLOATING_IP):
             found.append(entry)

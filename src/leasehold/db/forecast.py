@@ -96,8 +96,10 @@ def _in_use(pool: str, types: Collection[str], grid: Grid) -> tuple[Select[Any],
 
 def changes_in_maintenance(connection: Connection, pool: str, grid: Grid) -> list[Changes]:
     """Return how many usable resources of a pool have a maintenance window, as `changes_in_use`. One statement."""
+    # Windows may overlap, as parts of a resource do.
+    shared = literal("{}").label("demand")
     closed = (
-        select(*_clipped(allocations.c.resource_number, BEGIN, allocations.c.ends_at, grid), allocations.c.demand)
+        select(*_clipped(allocations.c.resource_number, BEGIN, allocations.c.ends_at, grid), shared)
         .join(reservations, reservations.c.id == allocations.c.reservation_id)
         .join(resources, resources.c.number == allocations.c.resource_number)
         .where(reservations.c.resource_type == MAINTENANCE, _USABLE, *_lasting(pool, grid))

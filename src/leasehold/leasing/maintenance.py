@@ -34,7 +34,7 @@ from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import InvalidInputError, MaintenanceConflictError, NotFoundError
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.lease import Event, Lease
-from leasehold.model.maintenance import Concerned, Fate
+from leasehold.model.maintenance import Concerned, Fate, OnConflict
 from leasehold.model.reservation import Reservation
 from leasehold.model.resource import HOST, HOST_POOL, MAINTENANCE
 from leasehold.model.segment import Cause
@@ -60,6 +60,11 @@ if TYPE_CHECKING:
 LISTED = 1_000
 """How many leases a refusal lists."""
 _KIND = MaintenanceKind()
+_INSTEAD = {
+    OnConflict.MOVE: ", or the on_conflict `move`, which moves the leases",
+    OnConflict.WARN: ", or the on_conflict `warn`, which leaves those that have started and warns their owners",
+}
+"""What a refusal offers besides, where it would be granted with this word."""
 
 
 @decision("maintenance")
@@ -113,7 +118,9 @@ class _Making:
         # holds the pool's lock.
         ids = leases_within(connection, self._numbers, ahead)
         found = [find_lease(connection, each, lock=True, offered=True) for each in ids]
-        there = sorted((each for each in found if each is not None), key=lambda each: (each.window.start, each.id))
+        # Windows that overlap close the host together, so another one is in nobody's way.
+        there = [each for each in found if each is not None and not each.is_maintenance]
+        there.sort(key=lambda each: (each.window.start, each.id))
         with self.service.calendars.synced(connection, generations, now, evaluated) as snapshots:
             self._check_enrolled(snapshots[HOST_POOL].for_operators())
             view = snapshots[HOST_POOL].booked(self._picks, ahead)
@@ -165,11 +172,11 @@ class _Making:
         if all(each.fate.allowed(allowed) for each in fates):
             return
         counts = Counter(each.fate for each in fates)
+        works = next((word for word in OnConflict if all(each.fate.allowed(word) for each in fates)), OnConflict.REFUSE)
         message = (
             f"Leases have these hosts in the window: {counts[Fate.MOVES]} can be moved to other hosts, "
             f"{counts[Fate.STARTED]} have started, and {counts[Fate.STUCK]} cannot be moved. Choose another time or "
-            "other hosts, or an on_conflict that says what may become of them: `move`, or `warn` for those that have "
-            "started."
+            f"other hosts{_INSTEAD.get(works, '')}."
         )
         listed = [
             {

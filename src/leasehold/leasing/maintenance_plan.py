@@ -71,7 +71,7 @@ class Planning:
         for lease in there:
             self.budget.check()
             # An offer keeps what it shows, and one that is accepted would begin on a host of the window.
-            stays = lease.is_maintenance or lease.status is LeaseStatus.OFFERED
+            stays = lease.status is LeaseStatus.OFFERED
             if not stays and _has_started(lease):
                 fates.append(Concerned(lease, Fate.STARTED))
                 continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from leasehold.db.maintenance import windows_on
 from leasehold.db.resource import failed_resources
 from leasehold.leasing.allocations import (
     Rewriting,
@@ -143,6 +144,10 @@ class Reallocation:
         reserved = lead.reserved(ahead)
         asked = self._asked(begun=reserved.start <= self.now)
         own = [part.id for part in parts]
+        if lease.is_maintenance:
+            # Windows that overlap close the host together.
+            numbers = {pick.resource_number for part in asked for pick in part.held}
+            own += (held.reservation_id for held in windows_on(self.connection, numbers))
         with calendars.synced(self.connection, self.generations, self.now, self.evaluated) as snapshots:
             mine = seen_by_users(self.service.types, snapshots, self.amendment.changes.described(lease))
             others = {pool: snapshot.without(own) for pool, snapshot in mine.items()}

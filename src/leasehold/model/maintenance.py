@@ -32,7 +32,7 @@ class Fate(StrEnum):
     STARTED = "started"
     """It has started, so it is not moved."""
     STUCK = "stuck"
-    """It has not started, and finds no other hosts; or it is another maintenance window."""
+    """It has not started, and finds no other hosts; or it is an offer, which keeps what it shows."""
 
     def allowed(self, on_conflict: OnConflict) -> bool:
         """Say whether the window may be made although a lease has this fate."""

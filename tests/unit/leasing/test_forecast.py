@@ -247,6 +247,7 @@ def test_what_is_known_is_not_expected_again(world: World) -> None:
 def test_capacity_is_what_works_and_has_no_maintenance(world: World) -> None:
     world.disable("cmp-01")
     world.maintain("cmp-01", "cmp-02", start=2, end=3)
+    world.maintain("cmp-02", start=2.5, end=3)
     world.lease(instances(2), instances(1), start=1, end=4)
     found = ask(world, 0, 4)
     assert found.capacity.tolist() == [4, 4, 3, 4]

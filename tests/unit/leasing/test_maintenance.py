@@ -29,6 +29,7 @@ from tests.approver import approving, deny
 from tests.factory import ALT, DEMO, World, flavors, floating_ips, hosts, instances, run_for, run_manager
 from tests.harness.tables import read_tables
 from tests.stateful.audit import audit, audit_cloud, dump
+from tests.unit.leasing.looking import findings
 
 if TYPE_CHECKING:
     from leasehold.model.lease import Lease
@@ -218,10 +219,50 @@ def test_nobody_limits_or_approves_a_window_nor_is_told_of_its_end(world: World)
         assert approver.asked == []
 
 
-def test_two_windows_do_not_share_a_host(world: World) -> None:
-    (label, *_) = sorted(each.label for each in world.listed())
-    window = world.maintain(label, start=1, end=3)
-    assert fates(refused(world, label, start=2, end=4, on_conflict="warn")) == {window.id: "stuck"}
+def test_windows_that_overlap_close_a_host_together(world: World) -> None:
+    """Each begins, ends, is changed and deleted for itself; nobody gets the host while it has one of them."""
+    lease = world.active(hosts(), end=6)
+    (label,) = world.holds(lease)
+    early = world.maintain(label, "cmp-07", start=1, end=3, on_conflict="warn")
+    late = world.maintain(label, "cmp-07", start=2, end=4, on_conflict="warn")
+    assert request_of(late).warned == (lease.id,)
+    audit(world)
+    world.amend(world.maintain("cmp-07", start=0.5, end=1), end=2.5)
+    run_for(world, hours=2.5)
+    assert [world.status(each) for each in (early, late)] == ["ACTIVE", "ACTIVE"]
+    delete_maintenance(world.service, early.id)
+    run_manager(world)
+    world.delete(lease)
+    run_manager(world)
+    for name in (label, "cmp-07"):
+        with pytest.raises(NotEnoughError) as caught:
+            world.lease(hosts(resource_properties=on(name)), start=2.5, end=3)
+        assert caught.value.refusal.nearest is not None
+        assert caught.value.refusal.nearest.start == world.hour(4)
+    assert findings(world) == []
+    run_for(world, hours=2)
+    assert world.status(late) == "TERMINATED"
+    audit(world)
+    audit_cloud(world)
+
+
+def test_a_refusal_names_the_word_that_works(world: World) -> None:
+    started = world.active(hosts(resource_properties=on("cmp-01")), end=6)
+    world.lease(hosts(resource_properties=on("cmp-06")), start=1, end=3)
+    moves = world.lease(hosts(), start=1, end=3)
+    (label,) = world.holds(moves)
+    for labels, said in (
+        ([label], "or the on_conflict `move`"),
+        ([label, "cmp-01"], "or the on_conflict `warn`"),
+        (["cmp-06"], "other hosts."),
+        (["cmp-06", "cmp-01"], "other hosts."),
+    ):
+        for on_conflict in ("refuse", "move") if "cmp-01" in labels else ("refuse",):
+            message = refused(world, *labels, start=1, end=3, on_conflict=on_conflict).message
+            assert said in message
+            assert message.count("`") == 2 * ("on_conflict" in said)
+    assert world.maintain(label, "cmp-01", start=1, end=3, on_conflict="warn")
+    assert world.status(started) == "ACTIVE"
 
 
 def held(world: World) -> dict[tuple[str, str], int]:
@@ -241,7 +282,7 @@ def test_after_a_window_nobody_else_has_its_hosts_and_nobody_has_less(world: Wor
     random = Random(seed)  # noqa: S311 - a reproducible choice, no secret.
     labels = sorted(each.label for each in world.listed())
     numbers = {each.label: each.number for each in world.listed()}
-    made = refusals = 0
+    windows, refusals = set[str](), 0
     for step in range(30):
         start = step // 3 + random.randint(0, 5)
         kind = random.choice(
@@ -264,7 +305,7 @@ def test_after_a_window_nobody_else_has_its_hosts_and_nobody_has_less(world: Wor
             except MaintenanceConflictError:
                 assert dump(world.engine) == trace
                 continue
-            made += 1
+            windows.add(window.id)
             after = held(world)
             assert {key: after[key] for key in before} == before
             request, times = request_of(window), [to_seconds(world.hour(more[name])) for name in ("start", "end")]
@@ -273,9 +314,9 @@ def test_after_a_window_nobody_else_has_its_hosts_and_nobody_has_less(world: Wor
             for row in read_tables(world.engine).allocated():
                 overlaps = row.starts_at < times[1] and row.ends_at > times[0] and row.released_at is None
                 if overlaps and row.resource_number in {numbers[label] for label in chosen}:
-                    assert row.lease_id in {window.id, *request.warned}
+                    assert row.lease_id in {*windows, *request.warned}
             audit(world)
-    assert made
+    assert windows
     assert refusals
     run_for(world, hours=20)
     audit(world)

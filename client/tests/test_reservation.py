@@ -1,4 +1,4 @@
-"""How a person names a reservation of a lease."""
+"""How a person names a reservation of a lease, and gets a server into it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from leasehold_client.cli.shown import boots
 from leasehold_client.errors import NotFoundError
 from leasehold_client.lease import Lease, Reservation
 
@@ -34,3 +35,31 @@ def test_what_is_not_one_is_said_with_the_numbers(word: str, what: str) -> None:
     with pytest.raises(NotFoundError) as caught:
         lease().reservation(word)
     assert str(caught.value) == f"The lease mine {what}. Name one by its number: {numbers}."
+
+
+CREATE, REST = "openstack server create", "--image IMAGE --network NETWORK NAME"
+GROUPED = {"flavor_id": "r", "server_group_id": "g"}
+REAL, SANDBOX = "52f0493d71ad430dbc867c0772488417", "demo"
+
+
+@pytest.mark.parametrize(
+    ("project", "kind", "values", "command"),
+    [
+        (
+            SANDBOX,
+            "physical:host",
+            {},
+            "leasehold-manage sandbox boot --project demo --flavor FLAVOR --reservation r NAME",
+        ),
+        (SANDBOX, "virtual:instance", GROUPED, "leasehold-manage sandbox boot --project demo --flavor r NAME"),
+        (REAL, "physical:host", {}, f"{CREATE} --flavor FLAVOR --hint reservation=r {REST}"),
+        (REAL, "virtual:instance", GROUPED, f"{CREATE} --flavor r --hint group=g {REST}"),
+        (REAL, "flavor:instance", {"flavor_id": "r"}, f"{CREATE} --flavor r {REST}"),
+    ],
+)
+def test_what_is_active_says_how_a_server_is_booted_in_it(
+    project: str, kind: str, values: dict[str, str], command: str
+) -> None:
+    whole, later = Reservation("r", kind, "active", values), Reservation("q", kind, "pending", values)
+    parts = (whole, later, Reservation("a", "virtual:floatingip", "active", {}))
+    assert boots(Lease("x", "mine", "ACTIVE", None, False, project, NOW, NOW, False, (), parts, {})) == [command]

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { asked, kindOf, next, summary, urgency } from "../src/leasehold_console/static/lease/words.mjs";
+import { asked, boot, kindOf, next, summary, urgency } from "../src/leasehold_console/static/lease/words.mjs";
 import { longest, lengths } from "../src/leasehold_console/static/lease/extending.mjs";
 
 const HOUR = 3_600_000;
@@ -25,6 +25,18 @@ test("a reservation says what it asks for", () => {
   );
   assert.equal(asked({ resource_type: "device", amount: 2 }), "2 device");
   assert.equal(summary(lease({ reservations: [{ resource_type: "physical:host", min: 1, max: 1 }, { resource_type: "virtual:floatingip", amount: 1 }] })), "1 host, 1 floating IP");
+});
+
+test("an active reservation says how a server is booted in it", () => {
+  const [real, sandbox] = [{ project_id: "52f0493d71ad430dbc867c0772488417" }, { project_id: "demo" }];
+  const slots = { resource_type: "virtual:instance", id: "r1", flavor_id: "r1", status: "active", server_group_id: "g1" };
+  const hosts = { resource_type: "physical:host", id: "r2", status: "active" };
+  assert.equal(boot(sandbox, slots), "leasehold-manage sandbox boot --project demo --flavor r1 NAME");
+  assert.equal(boot(sandbox, hosts), "leasehold-manage sandbox boot --project demo --flavor FLAVOR --reservation r2 NAME");
+  assert.equal(boot(real, slots), "openstack server create --flavor r1 --hint group=g1 --image IMAGE --network NETWORK NAME");
+  assert.equal(boot(real, hosts), "openstack server create --flavor FLAVOR --hint reservation=r2 --image IMAGE --network NETWORK NAME");
+  assert.equal(boot(real, { ...hosts, status: "pending" }), "");
+  assert.equal(boot(real, { resource_type: "virtual:floatingip", status: "active" }), "");
 });
 
 test("what comes next is the start, the end, the deadline or nothing", () => {

@@ -6,6 +6,7 @@ import pytest
 
 from leasehold_nova.decision import (
     FLAVOR_KEY,
+    LEASE_KEY,
     Decision,
     FilterOptions,
     HostAggregate,
@@ -32,6 +33,8 @@ UNZONED = HostAggregate("r-4", None, {"blazar:owner": PROJECT, "leasehold:pool":
 CLOSED = HostAggregate("r-4", None, {"blazar:owner": "closed", "leasehold:pool": "true"})
 UNMARKED = HostAggregate("r-4", None, {"blazar:owner": PROJECT, "leasehold:pool": "false"})
 INSTANCES = HostAggregate("i-1", None, {"reservation": "i-1", "filter_tenant_id": PROJECT, "blazar:owner": PROJECT})
+OF_LEASE = HostAggregate("r-1", "blazar_r-1", {"blazar:owner": PROJECT, LEASE_KEY: "l-1"})
+SLOTS_OF_LEASE = HostAggregate("i-1", None, {**INSTANCES.metadata, LEASE_KEY: "l-2"})
 
 PLAIN = Request(PROJECT, flavor_id="m1.small")
 PREEMPTIBLE = Request(PROJECT, flavor_extra_specs={"blazar:preemptible": "True"})
@@ -40,6 +43,11 @@ FLAVOR = Request(PROJECT, flavor_extra_specs={FLAVOR_KEY: "i-1"})
 
 def hinted(*names: str, project: str = PROJECT) -> Request:
     return Request(project, reservation_hints=names)
+
+
+def flavor(*names: str) -> Request:
+    """Return a request with the flavor of a reservation, and hints beside it."""
+    return Request(PROJECT, names, flavor_extra_specs=FLAVOR.flavor_extra_specs)
 
 
 def existing(*names: str, over: tuple[str, ...], extra_specs: dict[str, str] | None = None) -> Request:
@@ -69,6 +77,16 @@ def check(decision: Decision, *, row: int, passes: bool) -> None:
         pytest.param(
             hinted("i-1"), [FREEPOOL, INSTANCES], DEFAULTS, 4, False, id="4: instance aggregates are no pools"
         ),
+        pytest.param(hinted("l-1"), [OF_LEASE], DEFAULTS, 2, True, id="2: by the lease"),
+        pytest.param(hinted("l-1", project="p-2"), [OF_LEASE], DEFAULTS, 3, False, id="3: by somebody else's lease"),
+        pytest.param(hinted("l-1"), [OURS], DEFAULTS, 4, False, id="4: of another lease"),
+        pytest.param(hinted("l-2"), [FREEPOOL, SLOTS_OF_LEASE], DEFAULTS, 4, False, id="4: the lease of instances"),
+        pytest.param(flavor("i-1"), [FREEPOOL, INSTANCES], DEFAULTS, 5, True, id="5: with its own hint"),
+        pytest.param(flavor("l-2"), [FREEPOOL, SLOTS_OF_LEASE], DEFAULTS, 5, True, id="5: with its own lease's hint"),
+        pytest.param(flavor("i-1"), [FREEPOOL], DEFAULTS, 5, False, id="5: with its own hint, elsewhere"),
+        pytest.param(flavor("l-2"), [FREEPOOL, INSTANCES], DEFAULTS, 4, False, id="4: with the hint of no lease"),
+        pytest.param(flavor("r-1"), [FREEPOOL, INSTANCES], DEFAULTS, 4, False, id="4: with the hint of hosts"),
+        pytest.param(flavor("i-1", "r-1"), [OURS], DEFAULTS, 2, True, id="2: with its own hint and that of hosts"),
         pytest.param(FLAVOR, [FREEPOOL, INSTANCES], DEFAULTS, 5, True, id="5: part of the flavor's reservation"),
         pytest.param(FLAVOR, [HostAggregate("i-1")], DEFAULTS, 5, True, id="5: part by name"),
         pytest.param(FLAVOR, [FREEPOOL], DEFAULTS, 5, False, id="5: free but of no such reservation"),

@@ -33,6 +33,7 @@ OTHER = "9a1d4c36f4c94d3c9c9d2a58f2ab1c02"
 OURS = "3f1a5c0e-5f5c-4f8e-9a65-0b7a4a6f1c01"
 THEIRS = "b4a2c9d7-08e1-4a52-8d0e-6d1d7c2f9e02"
 SLOTS = "c7e1d2f3-6b5a-4978-8c1d-2e3f4a5b6c03"
+LEASE = "8c0f3a52-7d1b-4e8e-a1d4-2b6f9c3e7a05"
 SERVER = "5d7b1f9e-3a52-4f0c-8f6c-7c2b1a0d9e44"
 FLAVOR_KEY = "aggregate_instance_extra_specs:reservation"
 
@@ -52,6 +53,7 @@ OPENED = objects.Aggregate(
 THEIRS_AGGREGATE = aggregate(THEIRS, availability_zone=f"blazar_{THEIRS}", blazar__owner=OTHER)
 UNZONED = aggregate(OURS, blazar__owner=PROJECT, leasehold__pool="true")
 LEGACY = aggregate(OURS, availability_zone=f"blazar:{OURS}", blazar__owner=PROJECT)
+OF_LEASE = aggregate(OURS, availability_zone=f"blazar_{OURS}", blazar__owner=PROJECT, leasehold__lease=LEASE)
 SLOTS_AGGREGATE = aggregate(SLOTS, reservation=SLOTS, filter_tenant_id=PROJECT, blazar__owner=PROJECT)
 
 
@@ -77,8 +79,8 @@ def preemptible() -> Any:
     return request(extra_specs={"blazar:preemptible": "True"})
 
 
-def of_reservation(project: str = PROJECT) -> Any:
-    return request(project=project, extra_specs={FLAVOR_KEY: SLOTS, "resources:CUSTOM_RESERVATION_X": "1"})
+def of_reservation(project: str = PROJECT, hint: Any = None) -> Any:
+    return request(project=project, hint=hint, extra_specs={FLAVOR_KEY: SLOTS, "resources:CUSTOM_RESERVATION_X": "1"})
 
 
 @pytest.fixture
@@ -136,10 +138,12 @@ def mapped(cell: str | None) -> None:
     objects.InstanceMapping(context, **values).create()
 
 
-def stored(engine: Any, name: str) -> None:
-    """Store an aggregate without hosts; Nova's own way would send notifications."""
+def stored(engine: Any, name: str, lease: str) -> None:
+    """Store the aggregate of a lease, without hosts; Nova's own way would send notifications."""
     with engine.begin() as connection:
-        connection.execute(models.Aggregate.__table__.insert(), {"name": name})
+        (number,) = connection.execute(models.Aggregate.__table__.insert(), {"name": name}).inserted_primary_key
+        mark = {"aggregate_id": number, "key": "leasehold:lease", "value": lease}
+        connection.execute(models.AggregateMetadata.__table__.insert(), mark)
 
 
 CELL = "0c6a4c6c-8c1e-4c8c-9f4e-2f9f6d0a7b11"
@@ -160,6 +164,8 @@ def passing(spec: Any, *hosts: Any, index: int = 0) -> list[str]:
         pytest.param(request(hint=OURS), [OURS_AGGREGATE], True, id="2: the project owns it"),
         pytest.param(request(hint=[OURS]), [OURS_AGGREGATE], True, id="2: the hint is a list"),
         pytest.param(request(hint=[THEIRS, OURS]), [OURS_AGGREGATE], True, id="2: one of several hints"),
+        pytest.param(request(hint=LEASE), [OF_LEASE], True, id="2: by the lease"),
+        pytest.param(request(hint=LEASE), [OURS_AGGREGATE], False, id="4: another lease"),
         pytest.param(request(hint=OURS), [LEGACY], True, id="2: legacy zone prefix"),
         pytest.param(request(hint=THEIRS), [THEIRS_AGGREGATE], False, id="3: somebody else's"),
         pytest.param(request(hint="freepool"), [FREEPOOL], False, id="3: the free pool has no owner"),
@@ -167,6 +173,7 @@ def passing(spec: Any, *hosts: Any, index: int = 0) -> list[str]:
         pytest.param(request(hint=OURS), [THEIRS_AGGREGATE], False, id="4: in another reservation"),
         pytest.param(request(hint=OURS), [], False, id="4: in no aggregate"),
         pytest.param(of_reservation(), [FREEPOOL, SLOTS_AGGREGATE], True, id="5: a host of the flavor's reservation"),
+        pytest.param(of_reservation(hint=SLOTS), [FREEPOOL, SLOTS_AGGREGATE], True, id="5: with its own hint"),
         pytest.param(of_reservation(), [FREEPOOL], False, id="5: a free host"),
         pytest.param(of_reservation(OTHER), [FREEPOOL, SLOTS_AGGREGATE], False, id="5: another project"),
         pytest.param(preemptible(), [FREEPOOL], False, id="8: preemptible while that is off"),
@@ -256,8 +263,9 @@ def test_a_server_that_exists_moves_to_an_ordinary_host_when_its_reservations_ar
 
 def test_its_hint_counts_while_its_reservation_lasts_even_if_no_host_of_it_is_left(conf: Any, database: Any) -> None:
     mapped(CELL)
-    stored(database, OURS)
+    stored(database, OURS, LEASE)
     assert passing(request(hint=OURS), *EVERYWHERE) == []
+    assert passing(request(hint=LEASE), *EVERYWHERE) == []
     assert passing(request(hint=["another", OURS]), *EVERYWHERE) == []
 
 

@@ -85,8 +85,11 @@ def test_a_host_is_swapped_and_one_is_given_back(browser: Browser, service: Prog
     browser.allowed.add(409)
     browser.sign_in(service, user="admin", roles=("admin", "member"))
     made = active(browser, service, lease(service, "two", 2))
+    hint = f"--reservation {made['reservations'][0]['id']}"
+    command = f"leasehold-manage sandbox boot --project demo --flavor FLAVOR {hint} NAME"
     had = _hosts(service, made)
     browser.open(service, f"leases/{made['id']}")
+    browser.until(lambda: command in browser.text())
     browser.role("button", f"Swap {had[0]}").click()
     browser.role("button", "Swap", browser.role("dialog")).click()
     browser.until(lambda: "The lease has another host." in browser.text())

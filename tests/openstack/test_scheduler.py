@@ -61,6 +61,7 @@ CASES = (
     Case(4, "a host that is not enrolled", False, host=ORDINARY, hint=(OURS,)),
     Case(5, "a host of the flavor's reservation", True, host=SLOTS, flavor=SLOTS),
     Case(5, "found by the scheduler", True, flavor=SLOTS),
+    Case(5, "with its own hint", True, flavor=SLOTS, hint=(SLOTS,)),
     Case(5, "a free host", False, host=FREE, flavor=SLOTS),
     Case(5, "a host that is not enrolled", False, host=ORDINARY, flavor=SLOTS),
     Case(5, "a leased host", False, host=OURS, flavor=SLOTS),

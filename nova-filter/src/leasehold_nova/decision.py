@@ -1,7 +1,7 @@
 """Decides whether a host may take a request, from the host's aggregates and the request alone.
 
 The rows and their numbers are those of contract nova-filter §3; the first row that applies decides.
-The code differs from that table in seven places. Six close a hole, and none refuses what Leasehold itself sets up:
+The code differs from that table in nine places. Six close a hole, and none refuses what Leasehold itself sets up:
 
 * a pool counts once, even if both its zone and its name make it a pool;
 * an aggregate with the metadata `leasehold:pool` is a pool too: a reservation whose hosts leave it with their servers
@@ -12,7 +12,9 @@ The code differs from that table in seven places. Six close a hole, and none ref
   `strict_flavors` it passes on every host, as in the contract's row 5;
 * row 6: a host that instances are reserved on is refused to preemptible servers, which would take their room;
 * rows 1 to 4: Nova keeps the hints of a server for its whole life. Once every reservation that they name is over, a
-  request to move or unshelve the server is judged as one without hints: it gets what a new server would get.
+  request to move or unshelve the server is judged as one without hints: it gets what a new server would get;
+* rows 1 to 4: a hint may be the id of a lease, where the metadata of the reservation's aggregate say whose it is;
+* row 5: a hint that names the reservation of the flavor, or its lease, says nothing new and does not count.
 
 Options for nova.conf, group `[blazar:physical:host]`, and the fields of `FilterOptions` they fill:
 
@@ -26,7 +28,7 @@ Options for nova.conf, group `[blazar:physical:host]`, and the fields of `Filter
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 LEGACY_AZ_PREFIX = "blazar:"
 FLAVOR_KEY = "aggregate_instance_extra_specs:reservation"
@@ -34,6 +36,7 @@ PREEMPTIBLE_KEY = "blazar:preemptible"
 RESERVATION_KEY = "reservation"
 TENANT_KEY = "filter_tenant_id"
 POOL_KEY = "leasehold:pool"
+LEASE_KEY = "leasehold:lease"
 
 _UNAUTHORISED_ROW = 3
 _FALSE = frozenset({"", "0", "f", "false", "n", "no", "none", "null", "off"})
@@ -58,6 +61,11 @@ class HostAggregate:
     name: str
     availability_zone: str | None = None
     metadata: Mapping[str, str | bool] = field(default_factory=dict)
+
+
+def hints_for(name: str, metadata: Mapping[str, str | bool]) -> set[str]:
+    """Return the hints that name the reservation of an aggregate: its id, and its lease's if the lease has no other."""
+    return {name, str(metadata[LEASE_KEY])} if LEASE_KEY in metadata else {name}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +124,24 @@ def pools(aggregates: Iterable[HostAggregate], options: FilterOptions) -> tuple[
 
 def decide(request: Request, aggregates: Sequence[HostAggregate], options: FilterOptions) -> Decision:
     """Decide whether a host in these aggregates may take the request (contract nova-filter §3)."""
-    host_pools = pools(aggregates, options)
+    request, host_pools = _without_own(request, aggregates), pools(aggregates, options)
     for applies, answer in _TABLE:
         if applies(request, host_pools, options):
             return answer(request, host_pools, aggregates, options)
     return Decision(passes=True, row=9, reason="an ordinary request on a host that is in no pool")
+
+
+def _without_own(request: Request, aggregates: Sequence[HostAggregate]) -> Request:
+    """Return the request without the hints that name its flavor's own reservation."""
+    own = request.flavor_extra_specs.get(FLAVOR_KEY)
+    if own is None or not request.reservation_hints:
+        return request
+    same = {own}.union(*(hints_for(each.name, each.metadata) for each in _of(own, aggregates)))
+    return replace(request, reservation_hints=tuple(each for each in request.reservation_hints if each not in same))
+
+
+def _of(reservation: str, aggregates: Sequence[HostAggregate]) -> list[HostAggregate]:
+    return [each for each in aggregates if reservation in {each.name, each.metadata.get(RESERVATION_KEY)}]
 
 
 def _hinted(request: Request, _pools: Sequence[HostAggregate], _options: FilterOptions) -> bool:
@@ -143,7 +164,9 @@ def _hint_answer(
     request: Request, host_pools: Sequence[HostAggregate], _aggregates: Sequence[HostAggregate], options: FilterOptions
 ) -> Decision:
     """Rows 1 to 4."""
-    named = [pool for pool in host_pools if pool.name in request.reservation_hints]
+    named = [
+        pool for pool in host_pools if not hints_for(pool.name, pool.metadata).isdisjoint(request.reservation_hints)
+    ]
     for pool in named:
         if truthy(pool.metadata.get(request.project_id)):
             return Decision(
@@ -164,7 +187,7 @@ def _flavor_answer(
     if not options.strict_flavors:
         return Decision(passes=True, row=5, reason="the flavor belongs to a reservation")
     reservation = request.flavor_extra_specs[FLAVOR_KEY]
-    members = [a for a in aggregates if reservation in {a.name, a.metadata.get(RESERVATION_KEY)}]
+    members = _of(reservation, aggregates)
     if not members:
         return Decision(passes=False, row=5, reason=f"the host is not part of the flavor's reservation {reservation}")
     if not any(_tenant_fits(aggregate, request.project_id) for aggregate in members):

@@ -11,7 +11,7 @@ from nova.scheduler.utils import request_is_rebuild
 from oslo_log import log as logging
 
 from leasehold_nova import options
-from leasehold_nova.decision import RESERVATION_KEY, Decision, HostAggregate, Request, decide, hints
+from leasehold_nova.decision import RESERVATION_KEY, Decision, HostAggregate, Request, decide, hints, hints_for
 from leasehold_nova.reservations import over
 
 if TYPE_CHECKING:
@@ -75,7 +75,8 @@ def _judged_now(spec: Any, hosts: Sequence[Any]) -> Request:
     request = request_of(spec)
     if not request.reservation_hints or "instance_uuid" not in spec:
         return request
-    present = {aggregate.name for host_state in hosts for aggregate in host_state.aggregates}
+    there = (aggregate for host_state in hosts for aggregate in host_state.aggregates)
+    present = set().union(*(hints_for(each.name, each.metadata) for each in there))
     if not present.isdisjoint(request.reservation_hints):
         return request
     return replace(request, over=over(spec.instance_uuid, request.reservation_hints))

@@ -9,6 +9,8 @@ from nova import objects
 from nova.exception import InstanceMappingNotFound
 from oslo_log import log as logging
 
+from leasehold_nova.decision import hints_for
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -20,9 +22,9 @@ LOG = logging.getLogger(__name__)
 def over(server_id: str, reservations: Sequence[str]) -> frozenset[str]:
     """Return those of the reservations that are over, for a server that exists; none for one that is being booted.
 
-    A reservation has an aggregate of its name from before its start until its end. A new server has none of its
-    reservation before the start, so this can be known only of a server that was on a host already. Where the database
-    does not answer, no reservation counts as over: the hint counts, and the server finds no host for now.
+    A reservation has an aggregate, which it or its lease names, from before its start until its end. A new server has
+    none of its reservation before the start, so this can be known only of a server that was on a host already. Where
+    the database does not answer, no reservation counts as over: the hint counts, and the server finds no host for now.
     """
     try:
         context = nova_context.get_admin_context()
@@ -45,5 +47,5 @@ def _exists(context: RequestContext, server_id: str) -> bool:
 
 
 def _without_aggregate(context: RequestContext, reservations: Sequence[str]) -> frozenset[str]:
-    there = {aggregate.name for aggregate in objects.AggregateList.get_all(context)}
-    return frozenset(reservations) - there
+    there = objects.AggregateList.get_all(context)
+    return frozenset(reservations).difference(*(hints_for(each.name, each.metadata) for each in there))

@@ -293,6 +293,7 @@ def _job(
         _waits(lease, part, now),
         _kept_until(lease, part, now),
         removed=part.dropped or _is_removed(lease),
+        alone=len(lease.kept) == 1,
     )
 
 

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 MARK = RESERVATION_TAG
+LEASE_KEY = "leasehold:lease"
+"""The metadata key of an aggregate that names the lease, if the lease has no other reservation."""
 
 
 def mark_of(reservation_id: str) -> str:
@@ -114,7 +116,7 @@ class Job(Generic[R]):
     from when an end counts its waits; None if it may wait for nothing. `kept_until` is until when no server is deleted
     after the end, and none can be added; None when that time is over, and for a deleted lease. `removed` says that the
     lease is deleted, or the reservation dropped. `spared` are released with the others and never touched: somebody else
-    uses them.
+    uses them. `alone` says that its lease has no other reservation.
     """
 
     project_id: str
@@ -129,11 +131,21 @@ class Job(Generic[R]):
     kept_until: datetime | None = None
     removed: bool = False
     spared: tuple[Holding, ...] = ()
+    alone: bool = False
 
     @property
     def name(self) -> str:
         """The reservation's id, which names everything it has in the cloud (contract resources §2, §3)."""
         return self.reservation.id
+
+    @property
+    def lease_mark(self) -> dict[str, str]:
+        """The metadata of a new aggregate by which the scheduler filter takes the lease's id as a hint.
+
+        One that was made before stays as it is, Blazar's as well: its reservation's id is a hint in any case.
+        """
+        made = "aggregate_id" in self.reservation.cloud
+        return {LEASE_KEY: self.reservation.lease_id} if self.alone and not made else {}
 
     @property
     def gives_back(self) -> bool:

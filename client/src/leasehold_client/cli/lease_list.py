@@ -11,7 +11,7 @@ from leasehold_client.cli import typed
 from leasehold_client.cli.base import Talking, TalkingLister, TalkingShow, fields
 from leasehold_client.cli.columns import Shown
 from leasehold_client.cli.part import add_part, asked_part, rows_of
-from leasehold_client.cli.shown import NO_END, how_long, show_moment, what, what_of
+from leasehold_client.cli.shown import NO_END, boots, how_long, show_moment, what, what_of
 from leasehold_client.cli.times import PAST_MOMENTS
 from leasehold_client.wire import read_time
 
@@ -99,6 +99,7 @@ def end_of(command: Talking, lease: Lease, *, distance: bool = False) -> Shown:
 
 def lease_fields(command: Talking, lease: Lease) -> dict[str, object]:
     """Return what is shown of one lease: what matters first, then all else that the service says."""
+    commands = "\n".join(boots(lease))
     first: dict[str, object] = {
         "name": lease.name,
         "id": lease.id,
@@ -109,6 +110,7 @@ def lease_fields(command: Talking, lease: Lease) -> dict[str, object]:
         "end_date": end_of(command, lease, distance=True),
         "how_long": time_left(lease, command.clock.now()),
         "reservations": Shown(lease.values["reservations"], "\n".join(map(_reservation, count(1), lease.reservations))),
+        "boot": Shown(commands, commands) if commands else None,
         "events": Shown(lease.values["events"], "\n".join(_event(command, each) for each in lease.values["events"])),
     }
     shown = {key: value for key, value in first.items() if value not in (None, "")}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from leasehold_client.lease import ENDED, HOST, Reservation
+from leasehold_client.named import is_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -96,6 +97,24 @@ def what_would_be(parts: Iterable[Mapping[str, Any]], amounts: Iterable[int]) ->
         {**part, "min": amount, "max": amount, "amount": amount} for part, amount in zip(parts, amounts, strict=True)
     )
     return ", ".join(what_of(Reservation("", each["resource_type"], "", each)) for each in got)
+
+
+def boots(lease: Lease) -> list[str]:
+    """Return for each active reservation a command that boots a server in it; what is in capitals is to be chosen."""
+    return [command for part in lease.reservations if part.status == "active" and (command := _boot(lease, part))]
+
+
+def _boot(lease: Lease, part: Reservation) -> str:
+    """Return the command of OpenStack, or of the sandbox, whose projects have names as ids; empty without hosts."""
+    real, group = is_id(lease.project_id), part.values.get("server_group_id")
+    if part.resource_type == HOST:
+        flavor, hint = "FLAVOR", f" --{'hint reservation=' if real else 'reservation '}{part.id}"
+    elif part.resource_type in ("virtual:instance", "flavor:instance"):
+        flavor, hint = part.values["flavor_id"], f" --hint group={group}" if real and group else ""
+    else:
+        return ""
+    begin = "openstack server create" if real else f"leasehold-manage sandbox boot --project {lease.project_id}"
+    return f"{begin} --flavor {flavor}{hint}{' --image IMAGE --network NETWORK' if real else ''} NAME"
 
 
 def _hosts(values: Mapping[str, Any]) -> str:

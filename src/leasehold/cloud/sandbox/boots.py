@@ -18,7 +18,7 @@ from leasehold.cloud.sandbox.hosts import read_hosts, read_providers
 from leasehold.cloud.sandbox.port import MOVING, STILL_THERE
 from leasehold.cloud.sandbox.scheduler import HostState, Needs, choose, needs_of
 from leasehold.cloud.sandbox.tables import aggregates, hints, hypervisors, moves, servers, shelved, suspended, usages
-from leasehold_nova.decision import PREEMPTIBLE_KEY, FilterOptions, Request, truthy
+from leasehold_nova.decision import PREEMPTIBLE_KEY, FilterOptions, Request, hints_for, truthy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ _LAND = _LAND.values(service_host=bindparam("new_host"), status="ACTIVE")
 _MOVE = update(servers).where(servers.c.id == bindparam("server")).values(service_host=bindparam("new_host"))
 USAGES = select(usages).where(usages.c.server_id == bindparam("server"))
 _HINTS = select(hints.c.reservation).where(hints.c.server_id == bindparam("server"))
-_PRESENT = select(aggregates.c.name).where(aggregates.c.name.in_(bindparam("names", expanding=True)))
+_AGGREGATES = select(aggregates.c.name, aggregates.c.metadata)
 _UP = select(hypervisors.c.up).where(hypervisors.c.service_host == bindparam("host"))
 FORGET_PLACE = tuple(
     delete(table).where(table.c.server_id.in_(bindparam("numbers", expanding=True))) for table in (usages, moves)
@@ -190,8 +190,9 @@ def wants(connection: Connection, row: RowMapping, used: Mapping[str, int]) -> t
     if row["preemptible"]:
         specs[PREEMPTIBLE_KEY] = "true"
     named = tuple(connection.execute(_HINTS, {"server": row["id"]}).scalars())
-    present = connection.execute(_PRESENT, {"names": named}).scalars() if named else ()
-    return needs, Request(row["project_id"], named, row["flavor_id"], specs, over=frozenset(named).difference(present))
+    there = connection.execute(_AGGREGATES).tuples() if named else ()
+    over = frozenset(named).difference(*(hints_for(name, metadata) for name, metadata in there))
+    return needs, Request(row["project_id"], named, row["flavor_id"], specs, over=over)
 
 
 def _usable_flavor(connection: Connection, flavor_id: str, project_id: str) -> Flavor:

@@ -117,8 +117,8 @@ def converge_slots(
     cloud.providers.ensure_class(resource_class(name))
     cloud.flavors.ensure(flavor)
     tenants = ",".join((job.project_id, *job.reservation.shared_with))
-    metadata = {RESERVATION_KEY: name, TENANT_KEY: tenants, job.settings.owner_key: job.project_id}
-    metadata |= affinity_key(server_group)
+    owner = {TENANT_KEY: tenants, job.settings.owner_key: job.project_id}
+    metadata = {RESERVATION_KEY: name, **owner, **job.lease_mark, **affinity_key(server_group)}
     aggregate = cloud.aggregates.ensure(name, None, metadata)
     if wanted is Wanted.ACTIVE:
         _activate(cloud, job, aggregate)

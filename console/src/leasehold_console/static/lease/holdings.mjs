@@ -4,7 +4,7 @@ import { signal } from "../vendor/signals-core/signals-core.mjs";
 import { ApiError, call } from "../api/http.mjs";
 import { dialog } from "../components/dialog.mjs";
 import { textField } from "../components/field.mjs";
-import { badge, how, notice, problem, quoted, time } from "../components/parts.mjs";
+import { badge, copyButton, how, notice, problem, quoted, time } from "../components/parts.mjs";
 import { table } from "../components/table.mjs";
 import { toast } from "../components/toast.mjs";
 import { html, nothing } from "../core/html.mjs";
@@ -12,7 +12,7 @@ import { loader } from "../core/loader.mjs";
 import { may } from "../core/session.mjs";
 import { texts } from "../core/texts.mjs";
 import catalogue from "../texts/en/leases.mjs";
-import { asked, condition, counted } from "./words.mjs";
+import { asked, boot, condition, counted } from "./words.mjs";
 
 const t = texts(catalogue);
 
@@ -55,13 +55,14 @@ export function holdings(id) {
  * @param {import("../vendor/signals-core/signals-core.mjs").Signal<Chosen | null>} dropping
  */
 function one(lease, reservation, rows, swapping, dropping) {
-  const wanted = condition(reservation);
+  const [wanted, command] = [condition(reservation), boot(lease, reservation)];
   return html`<div class="reservation">
     <h3>
       ${asked(reservation)} ${reservation.missing_resources ? badge(t("missing"), "bad") : nothing}
       ${reservation.resources_changed ? badge(t("changed"), "warn") : nothing}
     </h3>
     <p class="muted"><code>${reservation.id}</code>${wanted ? html` · <code>${wanted}</code>` : nothing}</p>
+    ${command ? html`<p>${t("boot")} <code>${command}</code> ${copyButton(command, t("boot_copy"))}</p>` : nothing}
     ${table({
       caption: `${t("has")}: ${asked(reservation)}`,
       columns: columns(lease, reservation, swapping, dropping),

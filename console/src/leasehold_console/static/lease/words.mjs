@@ -90,6 +90,22 @@ export function condition(reservation) {
   return String(reservation.resource_properties || reservation.hypervisor_properties || "");
 }
 
+/** What Keystone gives projects as ids; those of the sandbox are names. */
+const KEYSTONE = /^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$/i;
+
+/**
+ * The command that boots a server in an active reservation, of OpenStack or of the sandbox, or "". What is in capitals is to be chosen.
+ * @param {{project_id: string}} lease @param {Record<string, any>} reservation
+ */
+export function boot(lease, reservation) {
+  const { resource_type: type, id, flavor_id, server_group_id: group } = reservation;
+  const [hosts, real] = [type === "physical:host", KEYSTONE.test(lease.project_id)];
+  if (reservation.status !== "active" || !(hosts || type === "virtual:instance" || type === "flavor:instance")) return "";
+  const hint = hosts ? ` --${real ? "hint reservation=" : "reservation "}${id}` : real && group ? ` --hint group=${group}` : "";
+  const begin = real ? "openstack server create" : `leasehold-manage sandbox boot --project ${lease.project_id}`;
+  return `${begin} --flavor ${hosts ? "FLAVOR" : flavor_id}${hint}${real ? " --image IMAGE --network NETWORK" : ""} NAME`;
+}
+
 /** What it asks for, in a line. @param {Lease} lease */
 export function summary(lease) {
   return lease.reservations.map((each) => asked(each)).join(", ");

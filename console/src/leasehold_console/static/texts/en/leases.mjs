@@ -50,6 +50,8 @@ export default /** @type {const} */ ({
   set_end: "Set the end",
   has: "What it has",
   nothing_yet: "It has nothing yet.",
+  boot: "Boot a server in it:",
+  boot_copy: "Copy the command that boots a server in it",
   missing: "less than was asked for",
   changed: "something was replaced",
   host: "Resource",

@@ -190,7 +190,7 @@ def wants(connection: Connection, row: RowMapping, used: Mapping[str, int]) -> t
     if row["preemptible"]:
         specs[PREEMPTIBLE_KEY] = "true"
     named = tuple(connection.execute(_HINTS, {"server": row["id"]}).scalars())
-    there = connection.execute(_AGGREGATES).tuples() if named else ()
+    there = connection.execute(_AGGREGATES).all() if named else ()
     over = frozenset(named).difference(*(hints_for(name, metadata) for name, metadata in there))
     return needs, Request(row["project_id"], named, row["flavor_id"], specs, over=over)
 

@@ -52,7 +52,7 @@ from leasehold.leasing.enrol import enrol
 from leasehold.leasing.service import Service
 from leasehold.manager import monitor
 from leasehold.manager.task_runner import run_task
-from leasehold.model.caller import Caller
+from leasehold.model.caller import EVERYTHING, Caller, Sight
 from leasehold.model.draft import LeaseChanges, LeaseDraft, LendWish, SwapWish
 from leasehold.model.maintenance import MaintenanceDraft, OnConflict
 from leasehold.model.membership import Membership
@@ -176,6 +176,7 @@ class World:
         end: float = 1,
         caller: Caller = DEMO,
         key: str | None = None,
+        sight: Sight = EVERYTHING,
         **more: Any,
     ) -> Lease:
         """Create a lease; `start` and `end` are hours after `START`."""
@@ -186,7 +187,7 @@ class World:
         draft = LeaseDraft(
             name, self.hour(start), self.hour(end), reservations=reservations, fingerprint=fingerprint, **more
         )
-        return create.create_lease(self.service, caller, draft, key)
+        return create.create_lease(self.service, caller, draft, key, sight)
 
     def active(self, *reservations: Mapping[str, Any], **more: Any) -> Lease:
         """Create a lease that is due now, and run the manager, which starts it."""

@@ -84,4 +84,5 @@ def mark_checked(connection: Connection, ids: Collection[str], now: datetime) ->
 
 
 def _alarm(row: Row[Any]) -> Alarm:
-    return Alarm(**{name: row._mapping[name] for name in _NAMES})  # noqa: SLF001 - SQLAlchemy's public name for it.
+    values = {name: row._mapping[name] for name in _NAMES}  # noqa: SLF001 - SQLAlchemy's public name for it.
+    return Alarm(**{**values, "sees_private": bool(row.sees_private)})

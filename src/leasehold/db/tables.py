@@ -421,6 +421,7 @@ alarms = Table(
     Column("reason", Text),
     Column("changed_at", UtcDateTime),
     Column("checked_at", UtcDateTime),
+    Column("sees_private", Boolean),
     Index("ix_alarms_project_id", "project_id"),
     **EXACT,
 )

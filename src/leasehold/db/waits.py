@@ -29,6 +29,7 @@ def write_waiting(lease: Lease) -> dict[str, Any]:
         "passed_over": waiting.passed_over,
         "granted": waiting.granted,
         "use_disabled": waiting.use_disabled,
+        "sees_private": waiting.sees_private,
         **({"draws": sorted(waiting.draws)} if waiting.draws else {}),
     }
     return {"waiting": stored, "waiting_since": waiting.since if lease.waits else None}
@@ -49,7 +50,8 @@ def read_waiting(stored: Mapping[str, Any] | None) -> Waiting | None:
         tried=stored["tried"],
         passed_over=stored["passed_over"],
         granted=stored["granted"],
-        # A lease that an older version has kept does not say it.
+        # A lease that an older version has kept does not say these.
         use_disabled=stored.get("use_disabled", False),
+        sees_private=stored.get("sees_private", True),
         draws=frozenset(stored.get("draws", ())),
     )

@@ -12,10 +12,12 @@ from uuid import uuid4
 from leasehold.db import alarm as rows
 from leasehold.db.outbox import put_alarm_event
 from leasehold.db.project import enter
+from leasehold.db.property import private_keys
 from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.decide import Asked, allocate
 from leasehold.leasing.offer import most_available
 from leasehold.leasing.requests import Read, conditions_of, read_requests
+from leasehold.leasing.sight import closed_names
 from leasehold.model.alarm import Alarm, Count, crossing
 from leasehold.model.budget import Budget
 from leasehold.model.caller import EVERYTHING
@@ -23,7 +25,7 @@ from leasehold.model.errors import LeaseholdError, NotFoundError, TakesTooLongEr
 from leasehold.model.windows import Window, from_seconds, to_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -76,6 +78,7 @@ def make_alarm(service: Service, caller: Caller, draft: AlarmDraft, sight: Sight
         below=draft.below,
         duration=draft.duration,
         created_at=service.now(),
+        sees_private=sight.private,
     )
 
     def write(connection: Connection) -> Alarm:
@@ -165,10 +168,12 @@ class AlarmWatch:
             # Before the pools: what another manager has written since is from a later state than the one read here,
             # and the compare-and-swap then refuses what is counted on an older one.
             found = {each.id: each for each in rows.find_alarms(connection, ids)}
-        page = [found[ident] for ident in ids if ident in found]
-        kinds = {each.resource_type: service.types.find(each.resource_type) for each in page}
-        pools = {each.kind.pool for each in kinds.values() if each is not None}
-        work = partial(self._counted, page, budget)
+            page = [found[ident] for ident in ids if ident in found]
+            known = [service.types.find(name) for name in {each.resource_type for each in page}]
+            kinds = [each.kind for each in known if each is not None]
+            private = private_keys(connection, {kind.resources for kind in kinds})
+        pools = {kind.pool for kind in kinds}
+        work = partial(self._counted, page, private, budget)
         checked = self.calendars.look(service.db, service.now, pools, work)
         crossings = [(before, after, news) for before, after in checked if (news := crossing(before, after))]
         told = {before.id for before, _, _ in crossings}
@@ -176,14 +181,20 @@ class AlarmWatch:
         return sum(service.db.transact(partial(_tell, *each)) for each in crossings)
 
     def _counted(
-        self, page: Sequence[Alarm], budget: Budget, snapshots: Mapping[str, Snapshot], now: datetime
+        self,
+        page: Sequence[Alarm],
+        private: Collection[tuple[str, str]],
+        budget: Budget,
+        snapshots: Mapping[str, Snapshot],
+        now: datetime,
     ) -> list[tuple[Alarm, Alarm]]:
         """Return the alarms before and after the check, those that the budget is enough for."""
         done = []
         for alarm in page:
             if budget.spent:
                 break
-            done.append((alarm, alarm.checked(_count(self.service, alarm, snapshots, now), now)))
+            closed = () if alarm.sees_private else private
+            done.append((alarm, alarm.checked(_count(self.service, alarm, closed, snapshots, now), now)))
         return done
 
 
@@ -193,13 +204,21 @@ def _terms(service: Service, duration: int, now: datetime) -> Terms:
     return service.terms(Window(begin, begin + length), length)
 
 
-def _count(service: Service, alarm: Alarm, snapshots: Mapping[str, Snapshot], now: datetime) -> Count:
+def _count(
+    service: Service,
+    alarm: Alarm,
+    private: Collection[tuple[str, str]],
+    snapshots: Mapping[str, Snapshot],
+    now: datetime,
+) -> Count:
     """Return how much a new lease could get; what its type cannot say is not known, and has a reason."""
     found = service.types.find(alarm.resource_type)
     if found is None:
         return Count(None, f"The plugin of {alarm.resource_type} cannot be used. Tell an operator.")
     try:
         asked = Asked(found.kind, found.kind.load(alarm.request), place=PLACE)
+        if closed := sorted(closed_names(private, found.kind, asked.request)):
+            return Count(None, f"${closed[0]} cannot be asked for any more. Make a new alarm without it.")
         view = snapshots[found.kind.pool].for_project(alarm.project_id)
         return Count(most_available(asked, view, _terms(service, alarm.duration, now)))
     except TakesTooLongError:

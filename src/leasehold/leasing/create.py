@@ -121,7 +121,7 @@ def _create(
     conditions = conditions_asked(asked)
 
     def decide(plan: DrawPlan | None, approval: Approval) -> Lease:
-        work = _Creation(service, caller, draft, asked, idempotency_key, approval, sight.disabled, plan, along)
+        work = _Creation(service, caller, draft, asked, idempotency_key, approval, sight, plan, along)
         try:
             return decide_anew(service, work, conditions)
         except _MadeBeforeError as error:
@@ -162,7 +162,7 @@ class _MadeBeforeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Creation:
-    """The transaction, which may have to run more than once; `tells_disabled` is as in `Offering`.
+    """The transaction, which may have to run more than once; `sight` says what the caller may learn.
 
     `plan` says which shared hosts may be drawn for a best-effort lease; without one UnplannedError is raised.
     """
@@ -173,7 +173,7 @@ class _Creation:
     asked: Sequence[Asked]
     key: str | None
     approval: Approval
-    tells_disabled: bool
+    sight: Sight
     plan: DrawPlan | None
     along: Along | None
 
@@ -220,7 +220,7 @@ class _Creation:
             else:
                 snapshots = view_of_claim(self.service, connection, every, lease, promised, now)
             terms = self.service.terms(promised, window.duration, use_disabled=self.draft.use_disabled, lead=lead)
-            seconds, tells = settings.explanation_seconds, self.tells_disabled and not waits
+            seconds, tells = settings.explanation_seconds, self.sight.disabled and not waits
             try:
                 offering = Offering(
                     *(snapshots, self.asked, terms, allowed, seconds), tells_disabled=tells, rebinding=rebinding
@@ -287,6 +287,7 @@ class _Creation:
     ) -> Lease:
         """Keep a lease that is not granted now: its task tries it again, and only these resources are held for it."""
         reason = reason[:LONGEST_REASON]
+        waiting = replace(waiting, sees_private=self.sight.private)
         lease = replace(lease, status=LeaseStatus.IN_PROGRESS, status_reason=reason, waiting=waiting)
         insert_lease(connection, lease)
         mark_waiting(connection, waiting.pools)

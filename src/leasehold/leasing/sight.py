@@ -2,7 +2,7 @@
 
 A refusal says how many resources match. A caller who may compare a name or a private property with any value could
 therefore guess it one character at a time. Only new expressions are checked: an amendment keeps those that an operator
-wrote.
+wrote. What is evaluated again and again, as an alarm is, is checked each time: a property may have become private.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.db.property import private_names
 from leasehold.model.errors import InvalidInputError
+from leasehold.resource_types.conditions import newly_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Sight
@@ -55,3 +56,9 @@ def hidden_names(
         return frozenset()
     with service.db.reading() as connection:
         return private_names(connection, types)
+
+
+def closed_names(private: Collection[tuple[str, str]], kind: Kind[Any], request: Any) -> frozenset[str]:
+    """Return those of the private properties, given by `private_keys`, that a stored request names."""
+    named: frozenset[str] = frozenset().union(*newly_named(kind.expressions(request), {}).values())
+    return frozenset(name for name in named if (kind.resources, name) in private)

@@ -27,7 +27,7 @@ from leasehold.leasing.holds import Draws, draws_of, is_held, let_go
 from leasehold.leasing.rebinding import Rebinding
 from leasehold.leasing.rebinding_search import Room
 from leasehold.leasing.requests import conditions_asked
-from leasehold.leasing.waiting_list import WaitingList, asked_of, pools_to_lock
+from leasehold.leasing.waiting_list import WaitingList, asked_of, pools_to_lock, with_closed
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import LeaseholdError
 from leasehold.model.event_log import LeaseNews
@@ -117,7 +117,8 @@ class _Try:
         with self.service.calendars.synced(connection, generations, now, evaluated) as pools:
             snapshots = seen_by_users(self.service.types, pools, lease)
             own = {name: each.seen_by(mine.id) for name, each in snapshots.items()}
-            decided = self._decided(own, ahead, lead, rebinding)
+            asked = with_closed(connection, lease, self.asked)
+            decided = self._decided(own, asked, ahead, lead, rebinding)
             got = with_defaults(moved, [part.kind.pool for part in self.asked], decided.picks, own)
             budget = self.service.terms(ahead, self.window.duration).budget
             first = WaitingList(self.service, connection, snapshots, now, budget).first_ahead(mine)
@@ -144,15 +145,22 @@ class _Try:
         bump_pools(connection, own_pools)
         return True
 
-    def _decided(self, snapshots: Mapping[str, Snapshot], ahead: Window, lead: Lead, rebinding: Rebinding) -> Room:
+    def _decided(
+        self,
+        snapshots: Mapping[str, Snapshot],
+        asked: Sequence[Asked],
+        ahead: Window,
+        lead: Lead,
+        rebinding: Rebinding,
+    ) -> Room:
         use_disabled = _waiting_of(self.seen).use_disabled
         terms = self.service.terms(ahead, self.window.duration, use_disabled=use_disabled, lead=lead)
         try:
-            return Room(decide(snapshots, self.asked, terms))
+            return Room(decide(snapshots, asked, terms))
         except RefusedError as error:
             refused = error
-        kind = self.asked[refused.position].kind
-        room = rebinding.room(snapshots, self.asked, terms, kind.pool)
+        kind = asked[refused.position].kind
+        room = rebinding.room(snapshots, asked, terms, kind.pool)
         if room is None:
             raise _NotGrantedError(kind.not_enough(refused.refusal).message)
         return room

@@ -10,8 +10,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from leasehold.db.lease import find_leases
+from leasehold.db.property import private_keys
 from leasehold.db.waiting import MOST, count_granted, waiting_for
 from leasehold.leasing.decide import Asked, RefusedError, Terms, decide, promised_window, seen_by_users
+from leasehold.leasing.default_properties import names_properties
+from leasehold.leasing.holds import is_held
+from leasehold.leasing.sight import closed_names
 from leasehold.leasing.waiting_order import ahead_of
 from leasehold.model.errors import LeaseholdError, TakesTooLongError
 from leasehold.model.lead import Lead
@@ -38,6 +42,15 @@ def asked_of(service: Service, lease: Lease) -> list[Asked]:
         Asked(kind, kind.load(part.request), ending=part.ending, default=part.default_properties)
         for kind, part in kinds
     ]
+
+
+def with_closed(connection: Connection, lease: Lease, asked: Sequence[Asked]) -> Sequence[Asked]:
+    """Return what a waiting lease asks for; what has become private since is hidden from it if it holds nothing."""
+    types = {part.kind.resources for part in asked if names_properties(part.kind, part.request)}
+    if not types or lease.waiting is None or lease.waiting.sees_private or is_held(lease):
+        return asked
+    private = private_keys(connection, types)
+    return [replace(part, hidden=closed_names(private, part.kind, part.request)) for part in asked]
 
 
 def leases_ahead(service: Service, connection: Connection, lease: WaitingLease) -> Sequence[WaitingLease]:
@@ -96,7 +109,7 @@ class WaitingList:
         mine = seen_by_users(self.service.types, self.snapshots, lease)
         snapshots = {name: each.seen_by(lease.id) for name, each in mine.items()}
         try:
-            decide(snapshots, asked_of(self.service, lease), terms)
+            decide(snapshots, with_closed(self.connection, lease, asked_of(self.service, lease)), terms)
         except TakesTooLongError:
             raise
         except (LeaseholdError, RefusedError):

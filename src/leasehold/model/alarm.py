@@ -53,6 +53,7 @@ class Alarm:
     `reservation` is what the client asked for, with the `resource_type` and without an amount; `request` is the typed
     request as JSON. `low` is the side on which the last count was, None before the first, and `changed_at` the moment
     of the check that found it there first. `available` and `reason` are of the last check, which was at `checked_at`.
+    `sees_private` says that whoever made it may use private properties.
     """
 
     id: str
@@ -70,6 +71,7 @@ class Alarm:
     reason: str | None = None
     changed_at: datetime | None = None
     checked_at: datetime | None = None
+    sees_private: bool = False
 
     @property
     def resource_type(self) -> str:

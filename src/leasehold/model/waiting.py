@@ -22,8 +22,9 @@ class Waiting:
     `tried` counts those tries, and `next_try` is when the next one of them is due. Tries in between, because something
     became free, are not counted. `passed_over` says that the last try was refused for another reason than a lack of
     resources, such as a limit: nobody has to wait behind such a lease. `pools` are those that it would take from.
-    `use_disabled` says that whoever made the lease may have disabled resources. `draws` are the numbers of the shared
-    resources that are drawn for a best-effort lease; they and others are held for it while it waits (decision 0060).
+    `use_disabled` says that whoever made the lease may have disabled resources, `sees_private` that they may use
+    private properties. `draws` are the numbers of the shared resources that are drawn for a best-effort lease; they and
+    others are held for it while it waits (decision 0060).
     """
 
     since: datetime
@@ -36,6 +37,7 @@ class Waiting:
     passed_over: bool = False
     granted: bool = False
     use_disabled: bool = False
+    sees_private: bool = True
     draws: frozenset[int] = frozenset()
 
     @property

@@ -244,7 +244,23 @@ def test_what_a_lease_may_not_ask_an_alarm_may_not(world: World, name: str, sigh
     assert met.value.field == "reservation.resource_properties"
     assert list_alarms(world.service, None) == []
     if name == "$rack":
-        assert alarm_on(world, asked)
+        mine = alarm_on(world, asked)
+        assert (check(world), found(world, mine)) == (1, ("low", 0))
+
+
+def test_a_property_that_has_become_private_is_not_counted_any_more(world: World) -> None:
+    mine = alarm_on(world, hosts(resource_properties=RACK_1), sight=MEMBER)
+    theirs = alarm_on(world, hosts(resource_properties=RACK_1))
+    check(world)
+    counted = found(world, theirs)
+    assert found(world, mine) == counted
+    set_privacy(world.service, HOST, "rack", private=True)
+    check(world)
+    assert (found(world, mine), found(world, theirs)) == (("unknown", None), counted)
+    assert "$rack cannot be asked for any more" in str(get_alarm(world.service, mine.id).reason)
+    set_privacy(world.service, HOST, "rack", private=False)
+    check(world)
+    assert found(world, mine) == counted
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,9 @@ import pytest
 
 from leasehold.conf.settings import LeaseSettings, LimitSettings
 from leasehold.db.clock import utc_now
+from leasehold.leasing.property import set_privacy
 from leasehold.manager.task_runner import run_task
+from leasehold.model.caller import EVERYTHING, Sight
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import (
     InvalidDateError,
@@ -21,6 +23,7 @@ from leasehold.model.errors import (
     WaitingLeaseError,
 )
 from leasehold.model.lease_type import LeaseType
+from leasehold.model.resource import HOST
 from leasehold.model.states import EventType
 from tests.approver import ALLOW, approving, deny
 from tests.factory import ALT, claim_one, hosts, instances, run_for, run_manager, run_until
@@ -414,6 +417,29 @@ def test_a_lost_claim_grants_nothing(world: World) -> None:
     before = world.get(lease)
     run_task(world.service, claim)
     assert world.get(lease) == before
+
+
+@pytest.mark.parametrize("sight", [EVERYTHING, Sight(hosts=False, private=False)])
+def test_a_property_that_has_become_private_is_not_waited_for_by_those_who_may_not_use_it(
+    world: World, sight: Sight
+) -> None:
+    first = world.lease(ALL, end=4)
+    lease = waitlist(world, hosts(resource_properties='["==", "$rack", "r1"]'), sight=sight)
+    set_privacy(world.service, HOST, "rack", private=True)
+    behind = waitlist(world, hosts(5), sight=sight)
+    world.delete(first)
+    run_manager(world)
+    hidden = not sight.private
+    assert (world.status(lease), world.status(behind)) == (
+        ("IN_PROGRESS", "ACTIVE") if hidden else ("ACTIVE", "IN_PROGRESS")
+    )
+    if hidden:
+        assert "No host has a property $rack" in str(world.get(lease).status_reason)
+        set_privacy(world.service, HOST, "rack", private=False)
+        world.delete(behind)
+        run_manager(world)
+        assert world.status(lease) != "IN_PROGRESS"
+    audit(world)
 
 
 def test_two_types_wait_for_what_they_ask_for(world: World) -> None:

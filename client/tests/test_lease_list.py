@@ -64,19 +64,6 @@ def test_a_name_that_is_not_one_lease_is_said_so(shell: Shell, client: Client) -
     assert all(ident in said.err for ident in ids)
 
 
-def test_a_name_does_not_steer_the_terminal(inside: Inside, client: Client) -> None:
-    name = "\x1b[31mred\x9b0m\rgone\nno line \u202etxt"
-    booked(client, name, timedelta(days=1))
-    shown = r"\x1b[31mred\x9b0m\rgone\nno line \u202etxt"
-    for words in (("lease", "list"), ("lease", "show", name)):
-        assert shown in inside.ok(*words).out
-    # What happened is told when it has its place in the order of the log.
-    wait_for(lambda: shown in inside.ok("lease", "events", name).out)
-    assert "\x1b" not in inside.ok("lease", "history", name).out
-    # Programs get what it is.
-    assert [row["name"] for row in inside.ok("lease", "list", "-f", "json").json] == [name]
-
-
 def test_what_the_output_cannot_encode_is_written_out(shell: Shell, client: Client) -> None:
     booked(client, "Zürich", timedelta(days=1))
     ascii_only = shell.with_environ(PYTHONIOENCODING="ascii")

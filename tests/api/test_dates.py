@@ -26,6 +26,7 @@ ISO = {
     "2031-05-01T10:00:30+02:00": datetime(2031, 5, 1, 8, 0, 30, tzinfo=UTC),
     "2031-05-01 10:00-00:30": datetime(2031, 5, 1, 10, 30, tzinfo=UTC),
     "2031-05-01T10:00:00.000000Z": datetime(2031, 5, 1, 10, 0, tzinfo=UTC),
+    "2031-05-01T10:00:30.000000": datetime(2031, 5, 1, 10, 0, 30, tzinfo=UTC),
 }
 V1_REQUIRED = "is an invalid date. Required format: %Y-%m-%d %H:%M"
 ISO_REQUIRED = f"{V1_REQUIRED}, or ISO 8601 to the second with a time zone, such as 2031-05-01T10:00:00Z"
@@ -71,7 +72,8 @@ def test_any_text_is_a_date_or_a_400(text: str, version: Version) -> None:
 @given(st.datetimes(min_value=datetime(1970, 1, 2), max_value=datetime(9998, 12, 30)))  # noqa: DTZ001 - the zone follows
 def test_what_was_shown_can_be_sent_back_from_1_1(naive: datetime) -> None:
     moment = naive.replace(microsecond=0, tzinfo=UTC)
-    assert parse(dates.to_wire(moment) + "Z", V1_1) == moment
+    for text in (dates.to_wire(moment), f"{dates.to_wire(moment)}Z"):
+        assert parse(text, V1_1) == moment
     assert parse(moment.astimezone(timezone(timedelta(hours=-7))).isoformat(), V1_1) == moment
 
 

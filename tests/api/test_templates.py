@@ -24,6 +24,8 @@ pytestmark = pytest.mark.slow
 
 PATH = "/v1/lease-templates"
 HOUR: dict[str, Any] = {"duration_seconds": 3600, "reservations": [hosts()]}
+NOBODYS = {"resource_properties": '["==", "$nobody", "1"]'}
+NO_NUMBER = {"resource_properties": '[">", "$vcpus", "many"]'}
 WHEN = {"name": "l", "start_date": "2031-05-02 10:00"}
 
 
@@ -235,6 +237,8 @@ def test_names_are_unique_where_they_are_used(member: Client, boss: Client) -> N
         ({"reservations": [{"resource_type": "none:such"}]}, "input.invalid", "reservations[0].resource_type"),
         ({"reservations": [{**hosts(), "colour": 1}]}, "input.unknown", "reservations[0].colour"),
         ({"reservations": [{**hosts(), "on_end": "explode"}]}, "input.invalid", "reservations[0].on_end"),
+        ({"reservations": [{**hosts(), **NOBODYS}]}, "input.invalid", "reservations[0].resource_properties"),
+        ({"reservations": [{**hosts(), **NO_NUMBER}]}, "input.invalid", "reservations[0].resource_properties"),
         ({"reservations": [{}]}, "input.missing", "reservations[0].resource_type"),
         ({"duration_seconds": 0}, "input.invalid", "duration_seconds"),
         ({"duration_seconds": 60, "open_ended": True}, "input.invalid", "open_ended"),

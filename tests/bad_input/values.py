@@ -87,7 +87,8 @@ NO_IDENTIFIER: Values = [None, "", True, 1.5, "x" * 256, *OBJECTS]
 NO_BOOLEAN: Values = [None, 0, 1, "true", "yes", "", 1.5, *OBJECTS]
 NO_POOL: Values = [None, "", "drawing", "Shared", 1, True, *OBJECTS]
 NO_PROJECTS: Values = [[], "", "demo", 1, True, [""], [1], [None], ["x" * 256], {"a": 1}]
-NO_NAME: Values = ["x" * 81, "é" * 81, "x" * 100_000, *NO_TEXT]
+NO_LINE: Values = ["x" * 81, "é" * 81, "x" * 100_000, "a\nb", "a\x1b[2J", "\u2028b", "a\u202eb", "\x7f", *NO_TEXT]
+NO_NAME: Values = ["", " ", "\u3000", *NO_LINE]
 NO_DATE_TEXT = [
     *("tomorrow", "now ", " now", "NOW", "now\n", "Bogus-date 13:13"),
     *("2031-05-05", "10:00", "2031-05-05 10", "2031-05-05T10:00", "2031-05-05 10:00:00"),
@@ -103,13 +104,13 @@ NO_DATE_TEXT = [
 """Dates in no version."""
 ZONED = [
     *("2031-05-05T10:00Z", "2031-05-05T10:00:00Z", "2031-05-05 10:00+00:00", "2031-05-05T10:00:00.000000+02:00"),
-    *("2031-05-05 10:00 UTC", "2031-05-05 10:00 Z"),
+    *("2031-05-05 10:00 UTC", "2031-05-05 10:00 Z", "2031-05-05T10:00:00.000000"),
 ]
 """Dates with a zone, which 1.0 refuses."""
 WRONG_ISO = [
     *("2031-05-05T10:00:00", "2031-05-05T10:00:00+25:00", "2031-05-05T10:00:00+0000", "2031-05-05T10:00:61Z"),
     *("2031-05-05T10:00:00.5Z", "9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59", "2031-W19-1T10:00:00Z"),
-    "20310505T100000Z",
+    *("20310505T100000Z", "2031-05-05T10:00:00.000001", "2031-05-05 10:00:00.000000", "2031-05-05T10:00:00.000"),
 ]
 """ISO forms that every version refuses."""
 NO_DATE: Values = [*NO_DATE_TEXT, *ZONED, *WRONG_ISO, *NO_TEXT, 2**31, 20310505, ["now"], {"date": "now"}]
@@ -270,7 +271,7 @@ OF_ALARM: dict[str, Values] = {
     "reservation": NO_OBJECT,
     "below": NO_AMOUNT,
     "duration": [*NO_AMOUNT, 10 * 366 * 86_400],
-    "name": [None, *NO_NAME],
+    "name": [None, *NO_LINE],
 }
 NO_HOSTS: Values = [None, [], ["nobody"], [1], [None], [""], ["x" * 37], [{}], ["1"] * 1001, *NO_LIST]
 NO_WINDOW_DATE: Values = [None, "", *NO_DATE_TEXT, *WRONG_ISO, *NO_TEXT]
@@ -412,7 +413,7 @@ PLACES: list[Place] = [
     *watched(instances(), OF_INSTANCES),
     *watched(flavors(), {"flavor_id": NO_IDENTIFIER}),
     *watched(floating_ips(), OF_ADDRESSES),
-    *places("POST", FEEDS, {}, {"name": [None, *NO_NAME], "own": NO_BOOLEAN}),
+    *places("POST", FEEDS, {}, {"name": [None, *NO_LINE], "own": NO_BOOLEAN}),
     *places("POST", TEMPLATES, {"name": "n"}, {**IN_TEMPLATE, "name": [None, *IN_TEMPLATE["name"]]}),
     *places("PUT", TEMPLATE, {}, IN_TEMPLATE),
     Place("POST", TEMPLATES, {"name": "n", "reservations": [hosts()]}, ("reservations", 0), NO_OBJECT),

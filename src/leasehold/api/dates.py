@@ -1,7 +1,7 @@
 """Dates in requests and answers (contract http-api §4).
 
 Microversion 1.0 takes `now` and `YYYY-MM-DD HH:MM`, in UTC. From 1.1 on ISO 8601 to the second is accepted as well. Its
-time zone is mandatory, because a date without one is ambiguous.
+time zone is mandatory, because a date without one is ambiguous; one with six decimals is as answers write it, in UTC.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ V1_FORMAT = "%Y-%m-%d %H:%M"
 V1_FORM = re.compile(r"\d{4}-\d{1,2}-\d{1,2} \d{1,2}:\d{1,2}", re.ASCII)
 ISO_FORM = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.0{1,6})?)?(Z|[+-]\d\d:\d\d)", re.ASCII)
 EXACT_FORM = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)", re.ASCII)
+WIRE_FORM = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}", re.ASCII)
+"""What `to_wire` writes."""
 # Dates are in UTC, so a cut after this many characters removes only the offset. The formatted dates are cached, because
 # a list repeats most of its thousands: a lease and its parts were created at once, and its events have its own dates.
 _TO_MICROSECONDS = len("YYYY-MM-DDTHH:MM:SS.ffffff")
@@ -34,8 +36,8 @@ def parse(text: str, *, version: Version, now: datetime, field: str) -> datetime
         return to_minute(now)
     if V1_FORM.fullmatch(text):
         moment = _v1(text)
-    elif version >= ISO_DATES and ISO_FORM.fullmatch(text):
-        moment = _iso(text)
+    elif version >= ISO_DATES and ISO_FORM.fullmatch(_zoned(text)):
+        moment = _iso(_zoned(text))
     else:
         moment = None
     if moment is None or not is_storable(moment):
@@ -53,8 +55,12 @@ def parse_moment(text: str, *, version: Version, now: datetime, field: str) -> d
 
     Raises `InvalidDateError`.
     """
-    moment = now if text == NOW else _iso(text) if EXACT_FORM.fullmatch(text) else None
+    moment = now if text == NOW else _iso(_zoned(text)) if EXACT_FORM.fullmatch(_zoned(text)) else None
     return moment if moment is not None and is_storable(moment) else parse(text, version=version, now=now, field=field)
+
+
+def _zoned(text: str) -> str:
+    return f"{text}Z" if WIRE_FORM.fullmatch(text) else text
 
 
 def _v1(text: str) -> datetime | None:

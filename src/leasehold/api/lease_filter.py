@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from leasehold.api import dates
-from leasehold.api.models.lease import LONGEST_NAME
+from leasehold.api.models.name import LONGEST_NAME
 from leasehold.api.paging import asked_page, asked_sort, asked_words
 from leasehold.api.policies import lease as lease_rules
 from leasehold.api.versions import FILTERS as FILTERED

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from sqlalchemy.exc import IntegrityError
@@ -12,7 +13,9 @@ from sqlalchemy.exc import IntegrityError
 from leasehold.db import template as rows
 from leasehold.db.project import enter
 from leasehold.leasing.dates import check_open_end
+from leasehold.leasing.decide import allocate
 from leasehold.leasing.new_lease import read_reservations
+from leasehold.leasing.requests import conditions_asked
 from leasehold.leasing.waiting_terms import check_terms
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.draft import LeaseDraft
@@ -26,12 +29,16 @@ from leasehold.model.errors import (
 )
 from leasehold.model.lease_type import LeaseType
 from leasehold.model.template import Template
+from leasehold.model.windows import Window, from_seconds, to_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
 
     from sqlalchemy import Connection
 
+    from leasehold.calendar.snapshot import Snapshot
+    from leasehold.leasing.decide import Asked
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller, Sight
     from leasehold.model.template import TemplateDraft
@@ -43,7 +50,7 @@ def make_template(service: Service, caller: Caller, draft: TemplateDraft, sight:
     Raises TemplateNameError, TooManyTemplatesError, and the errors of `create_lease` for what is wrong with the
     request at any time.
     """
-    _check(service, caller, draft.request, sight)
+    _check(service, caller, draft, sight)
     new = Template(
         id=str(uuid4()),
         project_id=caller.project_id,
@@ -72,7 +79,7 @@ def amend_template(
     is not checked again, so that a template can be renamed whose resource type is switched off.
     """
     if draft.request != before.request:
-        _check(service, caller, draft.request, sight)
+        _check(service, caller, draft, sight)
     after = replace(
         before,
         name=draft.name,
@@ -154,8 +161,9 @@ def _named(service: Service, name: str, write: Callable[[Connection], None]) -> 
         raise TemplateNameError(name) from error
 
 
-def _check(service: Service, caller: Caller, request: Mapping[str, Any], sight: Sight) -> None:
+def _check(service: Service, caller: Caller, draft: TemplateDraft, sight: Sight) -> None:
     """Raise the errors of a lease for what is wrong with a request whenever it starts; this may call the cloud."""
+    request = draft.request
     if "open_ended" in request and "duration_seconds" in request:
         raise InvalidInputError("Keep one of `duration_seconds` and `open_ended`.", field="open_ended")
     type_, pause, now = LeaseType(request.get("type", LeaseType.SCHEDULED)), request.get("retry_seconds"), service.now()
@@ -171,4 +179,22 @@ def _check(service: Service, caller: Caller, request: Mapping[str, Any], sight: 
     )
     check_terms(terms, service.settings.leases)
     if "reservations" in request:
-        read_reservations(service, caller, request["reservations"], sight)
+        asked = read_reservations(service, caller, request["reservations"], sight)
+        try_out = partial(_try_out, service, asked, None if draft.public else caller.project_id)
+        service.look({part.kind.pool for part in asked}, try_out, conditions_asked(asked))
+
+
+def _try_out(
+    service: Service,
+    asked: Sequence[Asked],
+    project_id: str | None,
+    snapshots: Mapping[str, Snapshot],
+    now: datetime,
+) -> None:
+    """Raise the errors that only the names and values of the properties show, to one project or to all."""
+    # These are the same in any window.
+    begin, length = from_seconds(to_seconds(now)), timedelta(seconds=1)
+    terms = service.terms(Window(begin, begin + length), length)
+    for part in asked:
+        view = snapshots[part.kind.pool]
+        allocate(part, view if project_id is None else view.for_project(project_id), terms)

@@ -34,8 +34,8 @@ def list_templates(call: Call) -> Reply:
 def create(call: Call, body: TemplateCreation) -> Reply:
     """Keep a request for leases under a name, without dates, for the caller's project; a `public` one is for all.
 
-    What it keeps is checked as that of POST of a lease is, except for what depends on the moment: what is free, the
-    limits, and whether a policy lets the user of the template ask for it.
+    What it keeps is checked as that of POST of a lease is, also that resources have the properties it names, except for
+    what depends on the moment: what is free, the limits, and whether a policy lets the user of the template ask for it.
     """
     if body.public:
         call.api.policies.require(template_rules.PUBLIC, call.caller, call.caller)

@@ -8,7 +8,8 @@ from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from leasehold.api.models.base import RequestModel
-from leasehold.api.models.lease import Name, OpenObject
+from leasehold.api.models.lease import OpenObject
+from leasehold.api.models.name import OptionalName  # noqa: TC001 - read at run time
 from leasehold.resource_types.fields import MOST
 
 HOUR = 3_600
@@ -32,7 +33,7 @@ class AlarmCreation(RequestModel):
     duration: Annotated[
         int, Field(ge=1, le=TEN_YEARS, description="Seconds for which they could be leased from now on")
     ] = HOUR
-    name: Name = ""
+    name: OptionalName = ""
 
 
 @with_config(ConfigDict(extra="allow"))

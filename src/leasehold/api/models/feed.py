@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NotRequired
+from typing import NotRequired
 
-from pydantic import Field
 from typing_extensions import TypedDict
 
 from leasehold.api.models.base import RequestModel
-
-LONGEST_NAME = 80
+from leasehold.api.models.name import OptionalName  # noqa: TC001 - read at run time
 
 
 class FeedCreation(RequestModel):
     """The body of POST /v1/feeds: a name for calendars to show, and whether it has only the caller's own leases."""
 
-    name: Annotated[str, Field(max_length=LONGEST_NAME)] = ""
+    name: OptionalName = ""
     own: bool = False
 
 

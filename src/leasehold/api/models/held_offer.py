@@ -21,11 +21,11 @@ from leasehold.api.models.lease import (
     EventRequest,
     HealPolicyWord,
     LeaseAnswer,
-    Name,
     OptionalDate,
     ReminderSeconds,
     ReservationRequest,
 )
+from leasehold.api.models.name import Name  # noqa: TC001 - read at run time
 
 MOST_SECONDS = 24 * 3600
 Hold = Annotated[

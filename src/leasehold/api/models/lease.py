@@ -11,6 +11,7 @@ from leasehold.api.models.base import RequestModel
 from leasehold.api.models.from_template import OF_LEASE, Template
 from leasehold.api.models.holding import HolderAnswer  # noqa: TC001 - read at run time, for the description
 from leasehold.api.models.lease_history import HeldThen  # noqa: TC001 - read at run time, for the description
+from leasehold.api.models.name import Name  # noqa: TC001 - read at run time
 from leasehold.api.versions import (
     DRY_RUNS,
     HEAL_POLICY,
@@ -26,15 +27,14 @@ from leasehold.model.heal_policy import DEFAULT, HealPolicy
 from leasehold.model.lease_type import LeaseType
 from leasehold.model.windows import FIRST_YEAR, LAST_YEAR
 
-LONGEST_NAME = 80
 MOST_RESERVATIONS = 1000
 MOST_EVENTS = 1000
 MOST_SERVERS = 1000
 LONGEST_IDENT = 255
 
-Name = Annotated[str, Field(max_length=LONGEST_NAME)]
 DATE_FORM = (
-    r"^(now|\d{4}-\d{1,2}-\d{1,2} \d{1,2}:\d{1,2}|\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.0{1,6})?)?(Z|[+-]\d\d:\d\d))$"
+    r"^(now|\d{4}-\d{1,2}-\d{1,2} \d{1,2}:\d{1,2}|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.0{6}"
+    r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.0{1,6})?)?(Z|[+-]\d\d:\d\d))$"
 )
 """For the OpenAPI description only: `leasehold.api.dates` parses dates, with the errors that v1 clients expect."""
 
@@ -42,7 +42,7 @@ Date = Annotated[
     str,
     Field(
         json_schema_extra={"pattern": DATE_FORM},
-        description="`now` or `YYYY-MM-DD HH:MM` in UTC; from 1.1 on also ISO 8601 with a zone",
+        description="`now` or `YYYY-MM-DD HH:MM` in UTC; from 1.1 on also ISO 8601 with a zone, or as answers write it",
     ),
 ]
 LONGEST_SPAN = (LAST_YEAR - FIRST_YEAR + 1) * 366 * 24 * 3600

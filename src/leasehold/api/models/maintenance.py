@@ -14,8 +14,8 @@ from leasehold.api.models.lease import (
     SINCE_OF_WINDOW,
     Date,
     Duration,
-    Name,
 )
+from leasehold.api.models.name import Name  # noqa: TC001 - read at run time
 from leasehold.model.maintenance import OnConflict
 
 MOST_HOSTS = 1_000

@@ -8,7 +8,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from leasehold.api.models.base import RequestModel
-from leasehold.api.models.lease import Date, DryRun, Ident, Name
+from leasehold.api.models.lease import Date, DryRun, Ident
+from leasehold.api.models.name import Name  # noqa: TC001 - read at run time
 from leasehold.api.models.resource import Owner  # noqa: TC001 - read at run time, for the description
 from leasehold.api.models.sub_lease import MOST_HOSTS
 

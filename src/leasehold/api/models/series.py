@@ -21,10 +21,8 @@ from leasehold.api.models.lease import (
     ReminderSeconds,
     ReservationRequest,
 )
+from leasehold.api.models.name import NameOfSeries  # noqa: TC001 - read at run time
 
-LONGEST_NAME = 70
-"""The leases of a series have its name and their number."""
-Name = Annotated[str, Field(max_length=LONGEST_NAME)]
 Rule = Annotated[
     str, Field(min_length=1, max_length=500, description="A recurrence rule of RFC 5545, with COUNT or UNTIL")
 ]
@@ -35,7 +33,7 @@ class SeriesCreation(RequestModel):
     """The body of POST /v1/series; the dates are those of the first occurrence."""
 
     model_config = LASTING
-    name: Name
+    name: NameOfSeries
     start_date: Date
     end_date: Date
     duration_seconds: Duration = None
@@ -58,7 +56,7 @@ class ReservationOfEach(OpenObject):
 class SeriesAmendment(RequestModel):
     """The body of PUT /v1/series/{id}; an absent key changes nothing. The dates are those of the first occurrence."""
 
-    name: Name | None = None
+    name: NameOfSeries | None = None
     start_date: Date | None = None
     end_date: Date | None = None
     reservations: Annotated[list[ReservationOfEach] | None, Field(max_length=MOST_RESERVATIONS)] = None

@@ -8,7 +8,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from leasehold.api.models.base import RequestModel
-from leasehold.api.models.lease import Date, Ident, Name, ProjectId  # noqa: TC001 - read at run time
+from leasehold.api.models.lease import Date, Ident, ProjectId  # noqa: TC001 - read at run time
+from leasehold.api.models.name import Name  # noqa: TC001 - read at run time
 
 MOST_HOSTS = 1_000
 

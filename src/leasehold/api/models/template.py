@@ -9,7 +9,6 @@ from typing_extensions import TypedDict
 
 from leasehold.api.models.base import RequestModel
 from leasehold.api.models.lease import (
-    LONGEST_NAME,
     MOST_EVENTS,
     MOST_RESERVATIONS,
     MOST_RETRIES,
@@ -21,10 +20,10 @@ from leasehold.api.models.lease import (
     Span,
     TypeWord,
 )
+from leasehold.api.models.name import Name  # noqa: TC001 - read at run time
 
 LONGEST_DESCRIPTION = 1000
 
-Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
 Description = Annotated[str, Field(max_length=LONGEST_DESCRIPTION)]
 Public = Annotated[bool, Field(description="Whether every project sees and uses it; for administrators")]
 

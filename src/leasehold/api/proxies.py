@@ -77,6 +77,11 @@ def read_address(text: str) -> Address | None:
     return mapped or address
 
 
+def named_host(text: str) -> str:
+    """Return the name or address in a `Host` header, without a port, whatever that may be."""
+    return text[1:].partition("]")[0] if text.startswith("[") else text.partition(":")[0]
+
+
 def _network(name: str) -> Network:
     try:
         return ipaddress.ip_network(name)

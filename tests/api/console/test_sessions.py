@@ -323,6 +323,37 @@ def test_a_sign_in_that_is_none_is_refused_with_a_sentence(browser: Browser, bod
     assert browser.jar == {}
 
 
+HEADERS = (
+    *("Host", "Origin", "Referer", "Cookie", "Accept", "Accept-Encoding", "If-None-Match", "If-Match", "Content-Type"),
+    *("Authorization", "X-Forwarded-For", "X-Forwarded-Proto", "Forwarded", "OpenStack-API-Version", "Range"),
+    *("Idempotency-Key", "X-Roles", "X-User-Id", "X-OpenStack-Request-ID", "Sec-Fetch-Site"),
+)
+"""Every header that the API, the console, Falcon or the page of the metrics reads, and some that they do not."""
+NO_HEADER = (
+    *("a:b", "a:", ":", "[", "[::1", "[::1]:x", "localhost:b", "a:99999999999", "http://[", "http://a:b/", ";q=x"),
+    *("=;,", '"', 'W/"', "*/*;q=", "Basic", "Basic !", "Basic YQ==", "Bearer", "reservation 1.", "9" * 5000, "-1"),
+    *("\xff", "%", ""),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HEADERS)
+def test_no_header_is_a_server_error(service: Service, settings: ApiSettings, name: str) -> None:
+    """Falcon raises a ValueError where it is asked for the host, and the port is no number."""
+    web = LocalClient(make_app(service, replace(settings, metrics=True)))
+    way = {"act_as": {"user": "a", "project": "p", "roles": ["member"]}}
+    pages = ("/console/session", "/console/", "/console/v1/leases", "/metrics", "/", "/v1/leases", "/v1/timeline")
+    asked = (("POST", "/console/session", way), ("POST", "/v1/feeds", {}), *(("GET", page, None) for page in pages))
+    wrong = []
+    for value in NO_HEADER:
+        for method, path, body in asked:
+            usual = {**SHELL, "Content-Type": "application/json", "OpenStack-API-Version": "reservation 1.3"}
+            answer = web.simulate_request(method, path, json=body, headers={**usual, name: value})
+            if answer.status_code >= 500:
+                wrong.append((value[:40], method, path, answer.text[:80]))
+    assert wrong == []
+
+
 @pytest.mark.parametrize("kind", [None, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data"])
 def test_a_body_has_to_say_that_it_is_json(browser: Browser, kind: str | None) -> None:
     """Rule 3: forms and bodies without a type are what a page of another site may send without being asked."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leasehold.api.auth.base import LONGEST_ID
-from leasehold.api.proxies import PEER, read_address
+from leasehold.api.proxies import PEER, named_host, read_address
 from leasehold.conf.errors import ConfigurationError
 from leasehold.model.caller import Caller
 from leasehold.model.errors import ForeignPageError, UnauthorizedError
@@ -85,7 +85,7 @@ class NoAuthentication:
 
     def _is_own(self, host: str) -> bool:
         """Say whether a `Host` header, with or without a port, names this machine's loopback or an allowed name."""
-        name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+        name = named_host(host)
         address = read_address(name)
         return name == "localhost" or name in self.allowed_hosts or (address is not None and address.is_loopback)
 

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from leasehold.api.errors import MalformedRequestError
-from leasehold.api.proxies import read_address
+from leasehold.api.proxies import named_host, read_address
 from leasehold.model.errors import ForeignPageError, InsecureSignInError
 from leasehold.model.session import SECRET
 
@@ -70,7 +70,8 @@ def is_secure(request: falcon.Request) -> bool:
 
     Browsers send `Sec-Fetch-Site` to such addresses alone.
     """
-    name = request.host.lower().strip("[]")
+    # falcon's `host` raises an error for a port that is no number.
+    name = named_host(request.netloc.lower())
     address = read_address(name)
     local = name == "localhost" or (address is not None and address.is_loopback)
     return request.scheme == "https" or request.get_header(SITE) is not None or local

@@ -67,6 +67,8 @@ def test_series(inside: Inside, client: Client) -> None:
     assert "Not enough hosts available" in shown
     changed = inside.ok("series", "set", "course", "--reservation", "min=2,max=2", "-f", "json").json
     assert [each["refused"] for each in changed["occurrences"]] == [None, None, None]
+    inside.ok("lease", "set", made["occurrences"][0]["lease_id"], "--prolong-for", "1h")
+    assert inside.ok("series", "show", "course").out.count("(by the rule") == 1
     assert inside.ok("series", "delete", "course").out == "Deleted series: course\n"
     assert [each.name for each in client.leases.list()] == ["in the way"]
 

@@ -576,6 +576,7 @@ export type NoShowBody = {
 export type OccurrenceAnswer = {
   start_date: string;
   end_date: string;
+  planned: PlannedAnswer | null;
   lease_id: string | null;
   status: string | null;
   refused: leasehold__api__models__series__RefusalAnswer | null;
@@ -709,6 +710,11 @@ export type OwnedUseAnswer = {
   start_date: string;
   end_date: string;
   status: string;
+};
+
+export type PlannedAnswer = {
+  start_date: string;
+  end_date: string;
 };
 
 export type PrivacyChange = {

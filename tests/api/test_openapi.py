@@ -40,6 +40,7 @@ NEWER = {
 OCCURRENCE = {
     "start_date": str,
     "end_date": str,
+    "planned": (dict, type(None)),
     "lease_id": OPTIONAL,
     "status": OPTIONAL,
     "refused": (dict, type(None)),

@@ -54,7 +54,7 @@ def test_a_series_is_made_shown_amended_and_deleted(member: Client) -> None:
         "occurrences": [
             {**first, "start_date": "2031-05-05T07:00:00.000000", "status": "PENDING", "refused": None},
             {**second, "start_date": "2031-05-12T07:00:00.000000", "lease_id": None, "status": None},
-            {**third, "end_date": "2031-05-19T09:00:00.000000", "status": "PENDING", "refused": None},
+            {**third, "end_date": "2031-05-19T09:00:00.000000", "status": "PENDING", "refused": None, "planned": None},
         ],
     }
     assert second["refused"]["code"] == "leasehold.resources.not_enough"
@@ -63,6 +63,17 @@ def test_a_series_is_made_shown_amended_and_deleted(member: Client) -> None:
     assert member.ask("GET", PATH).json["series"] == [member.ask("GET", one).json["series"]] == [made]
     lease = member.ask("GET", f"/v1/leases/{first['lease_id']}").json["lease"]
     assert (lease["name"], lease["status"]) == ("course 1/3", "PENDING")
+    longer = {"end_date": "2031-05-05 10:00"}
+    assert member.ask("PUT", f"/v1/leases/{first['lease_id']}", longer).status_code == 200
+    shown = member.ask("PUT", one, {"name": "lab"}).json["series"]["occurrences"]
+    assert [each["end_date"][11:13] for each in shown] == ["10", "09", "09"]
+    assert [each["planned"] for each in shown] == [
+        {"start_date": first["start_date"], "end_date": first["end_date"]},
+        None,
+        None,
+    ]
+    refused = member.ask("PUT", one, {"start_date": "2031-05-06 10:00", "end_date": "2031-05-06 09:00"})
+    assert (refused.status_code, refused.json["field"]) == (400, "end_date")
     later = {"start_date": "2031-05-05 10:00", "end_date": "2031-05-05 12:00"}
     moved = member.ask("PUT", one, later).json["series"]["occurrences"]
     assert [each["start_date"][8:13] for each in moved] == ["05T10", "12T10", "19T10"]

@@ -16,10 +16,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """One lease of a series over `[start, end)`, aware and in UTC; `refusal` is a sentence, None if it was granted."""
+    """One lease of a series over `[start, end)`, aware and in UTC; `refusal` is a sentence, None if it was granted.
+
+    `planned` is when the rule has it, None if that is so.
+    """
 
     start: datetime
     end: datetime
+    planned: tuple[datetime, datetime] | None
     lease_id: str | None
     status: str | None
     refusal: str | None
@@ -27,10 +31,11 @@ class Occurrence:
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Occurrence:
         """Return the occurrence of an answer."""
-        refused = values["refused"]
+        refused, planned = values["refused"], values.get("planned")
         return cls(
             start=read_time(values["start_date"]),
             end=read_time(values["end_date"]),
+            planned=planned and (read_time(planned["start_date"]), read_time(planned["end_date"])),
             lease_id=values["lease_id"],
             status=values["status"],
             refusal=None if refused is None else refused["error_message"],

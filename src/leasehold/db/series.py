@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import func, insert, select, update
 
 from leasehold.db.tables import leases, series
-from leasehold.model.series import Occurrence, Refusal, Series
+from leasehold.model.series import Granted, Occurrence, Refusal, Series
 from leasehold.model.states import LeaseStatus
 from leasehold.model.windows import Window
 
@@ -61,13 +61,15 @@ def list_series(connection: Connection, project_id: str | None) -> Sequence[Seri
     return list(map(_series, connection.execute(query)))
 
 
-def lease_statuses(connection: Connection, lease_ids: Sequence[str]) -> Mapping[str, LeaseStatus]:
-    """Return the statuses of those of these leases that are not deleted."""
-    found: dict[str, LeaseStatus] = {}
-    query = select(leases.c.id, leases.c.status).where(leases.c.deleted_at.is_(None))
+def granted(connection: Connection, lease_ids: Sequence[str]) -> Mapping[str, Granted]:
+    """Return what those of these leases are like that are not deleted, by id."""
+    found: dict[str, Granted] = {}
+    query = select(leases.c.id, leases.c.status, leases.c.start_at, leases.c.end_at).where(
+        leases.c.deleted_at.is_(None)
+    )
     for begin in range(0, len(lease_ids), CHUNK):
         rows = connection.execute(query.where(leases.c.id.in_(lease_ids[begin : begin + CHUNK])))
-        found |= {row.id: LeaseStatus(row.status) for row in rows}
+        found |= {row.id: Granted(LeaseStatus(row.status), Window(row.start_at, row.end_at)) for row in rows}
     return found
 
 

@@ -81,9 +81,17 @@ class _Decisions:
     refusals: dict[int, Refusal | None] = field(default_factory=dict)
 
     def order(self) -> Sequence[int]:
-        """Return the numbers of what is to be decided: first what there was no time for, so that all are reached."""
+        """Return the numbers of what is to be decided: first what there was no time for, so that all are reached.
+
+        If leases move to a later time the last is first, because each may need what the next one leaves.
+        """
         each = self.series.occurrences
-        return sorted(filter(self._is_wanted, range(len(each))), key=lambda number: each[number].refusal != _UNFINISHED)
+        with self.by.service.db.reading() as connection:
+            granted = rows.granted(connection, self.series.lease_ids)
+        there = ((one.window, granted.get(one.lease_id or "")) for one in each)
+        step = -1 if any(lease is not None and lease.window.start < planned.start for planned, lease in there) else 1
+        wanted = [number for number in range(len(each))[::step] if self._is_wanted(number)]
+        return sorted(wanted, key=lambda number: each[number].refusal != _UNFINISHED)
 
     def _is_wanted(self, number: int) -> bool:
         """Say whether there is something to decide; an amendment always has, and asks again for what was refused."""
@@ -151,8 +159,8 @@ class _Decisions:
             return
         wanted = LeaseChanges(
             name=self.series.lease_name(number) if changes.name else None,
-            start=None if each.window.start == lease.window.start else each.window.start,
-            end=None if each.window.end == lease.window.end else each.window.end,
+            start=each.window.start if changes.dated and each.window.start != lease.window.start else None,
+            end=each.window.end if changes.dated and each.window.end != lease.window.end else None,
             reservations=_parts(lease, changes),
             use_disabled=self.by.use_disabled,
         )

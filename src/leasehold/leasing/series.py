@@ -25,9 +25,10 @@ from leasehold.leasing.once import check_key, done_and_gone
 from leasehold.model.caller import EVERYTHING, Caller
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import InvalidInputError, NotFoundError, SeriesChangedError, TooManySeriesError
-from leasehold.model.recurrence import moved, occurrences, read_zone
+from leasehold.model.recurrence import occurrences, read_zone
 from leasehold.model.series import Occurrence, Series
 from leasehold.model.states import LeaseStatus
+from leasehold.model.windows import Window
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Sight
     from leasehold.model.lease import Lease
-    from leasehold.model.series import SeriesChanges, SeriesDraft
+    from leasehold.model.series import Granted, SeriesChanges, SeriesDraft
 
 MOST_SERIES: Final = 100
 """Series that a project may have. What they hold counts as that of other leases."""
@@ -112,8 +113,9 @@ def amend_series(
 ) -> Series:
     """Change each lease that has not begun, as an amendment of it would, and ask again for what was refused.
 
-    A lease that cannot be changed stays as it is, and its occurrence says why. Raises NotFoundError, InvalidInputError
-    for what is wrong with every occurrence, SeriesChangedError if another request changes the series meanwhile.
+    Dates move all to where the rule has them; nothing else moves a lease. One that cannot be changed stays as it is,
+    and its occurrence says why. Raises NotFoundError, InvalidInputError for what is wrong with every occurrence,
+    SeriesChangedError if another request changes the series meanwhile.
     """
     before = get_series(service, ident)
     owner = replace(caller, user_id=before.user_id, project_id=before.project_id)
@@ -130,13 +132,11 @@ def amend_series(
 
 
 def _planned(before: Series, changes: SeriesChanges) -> Series:
-    """Return the series with its new plan."""
-    first = before.occurrences[0].window
-    start, end = changes.start or first.start, changes.end or first.end
-    windows = [each.window for each in before.occurrences]
-    plan = moved(windows, start=start - first.start, end=end - first.end)
-    planned = tuple(replace(each, window=window) for each, window in zip(before.occurrences, plan, strict=True))
-    draft = dict(before.draft)
+    """Return the series with its new plan: other dates are those that its rule gives from there, in its zone."""
+    draft, planned = dict(before.draft), before.occurrences
+    if changes.dated:
+        windows = _moved(before, changes)
+        planned = tuple(replace(each, window=window) for each, window in zip(planned, windows, strict=True))
     if changes.reservations is not None:
         asked = before.draft["reservations"]
         if len(changes.reservations) != len(asked):
@@ -144,6 +144,29 @@ def _planned(before: Series, changes: SeriesChanges) -> Series:
             raise InvalidInputError(message, field="reservations")
         draft["reservations"] = [{**old, **new} for old, new in zip(asked, changes.reservations, strict=True)]
     return replace(before, name=changes.name or before.name, draft=draft, occurrences=planned)
+
+
+def _moved(series: Series, changes: SeriesChanges) -> Sequence[Window]:
+    """Return the windows by the rule from a new first one; raises InvalidInputError if it does not give as many."""
+    field, first = "end_date" if changes.start is None else "start_date", series.occurrences[0].window
+    start, end = changes.start or first.start, changes.end or first.end
+    if end <= start:
+        message = "End date must be later than start date."
+        raise InvalidInputError(message, field="end_date")
+    try:
+        windows = occurrences(series.rule, Window(start, end), read_zone(series.time_zone))
+    except InvalidInputError as error:
+        message = (
+            f"{error.message} Its rule is {series.rule}, in {series.time_zone}; for another one make a new series."
+        )
+        raise InvalidInputError(message, field=field) from None
+    if len(windows) != len(series.occurrences):
+        message = (
+            f"The rule {series.rule} gives {len(windows)} occurrences from there, and the series has "
+            f"{len(series.occurrences)}. Choose dates from which it gives as many, or make a new series."
+        )
+        raise InvalidInputError(message, field=field)
+    return windows
 
 
 def delete_series(service: Service, ident: str) -> None:
@@ -184,11 +207,11 @@ def get_series(service: Service, ident: str) -> Series:
     return found
 
 
-def statuses_of(service: Service, series: Sequence[Series]) -> Mapping[str, LeaseStatus]:
-    """Return the statuses of the leases of these series that are not deleted, by id."""
+def granted_of(service: Service, series: Sequence[Series]) -> Mapping[str, Granted]:
+    """Return what the leases of these series are like that are not deleted, by id."""
     ids = [lease_id for each in series for lease_id in each.lease_ids]
     with service.db.reading() as connection:
-        return rows.lease_statuses(connection, ids)
+        return rows.granted(connection, ids)
 
 
 def pending_leases(service: Service, series: Series) -> Sequence[Lease]:

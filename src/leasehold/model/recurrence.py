@@ -1,7 +1,8 @@
 """When the occurrences of a series of leases are: rules of RFC 5545, read by python-dateutil (idea 1).
 
-A rule counts in the wall time of a zone, so that a lease on Mondays at nine stays at nine when the clocks change. It
-names its days; the times of day are those of the first occurrence. It has to end, and to give each start once.
+A rule counts in the wall time of a zone, so that a lease on Mondays from nine to five stays so when the clocks change,
+and whole days and weeks follow each other without a gap. It names its days; the times of day are those of the first
+occurrence. It has to end, and to give each start once.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, time, timedelta
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from dateutil.rrule import rrulestr
@@ -43,39 +44,51 @@ def read_zone(name: str) -> ZoneInfo:
 
 
 def occurrences(rule: str, first: Window, zone: ZoneInfo) -> Sequence[Window]:
-    """Return the windows of all occurrences, each as long as the first one.
+    """Return the windows of all occurrences; each has the hours of the day, and the days, of the first one.
 
     Raises InvalidInputError for a rule that is none, that may have no end, that gives too many occurrences or such that
     overlap, or that does not give the first one.
     """
     parts = _parts(rule)
     most = min(_count(parts), MOST_OCCURRENCES + 1)
-    starts = _starts(parts, first.start, zone, most)
-    if len(starts) > MOST_OCCURRENCES:
+    windows = _windows(parts, first, zone, most)
+    if len(windows) > MOST_OCCURRENCES:
         raise _refused(f"The rule gives more than {MOST_OCCURRENCES} occurrences; end it sooner, by COUNT or UNTIL.")
-    if not starts or starts[0] != first.start:
+    if not windows or windows[0] != first:
         raise _refused("The rule does not give its first start; choose a start_date that the rule has.")
-    length = first.duration
-    if any(following - start < length for start, following in pairwise(starts)):
+    if any(following.start < each.end for each, following in pairwise(windows)):
         raise _refused("The occurrences overlap; make them shorter, or the rule less frequent.")
-    return [Window(start, start + length) for start in starts]
+    return windows
 
 
-def _starts(parts: dict[str, str], first: datetime, zone: ZoneInfo, most: int) -> Sequence[datetime]:
-    """Return the first `most` starts within the horizon, in UTC.
+def _window(local: datetime, first: Window, zone: ZoneInfo) -> Window:
+    """Return the occurrence that starts at this wall time, which has no zone."""
+    begin, end = (each.astimezone(zone) for each in (first.start, first.end))
+    start = _moment(local, zone, begin.fold)
+    until = _moment(local + (end.replace(tzinfo=None) - begin.replace(tzinfo=None)), zone, end.fold)
+    # Where the clocks leave out the hour in which it would end, it is as long as the first one.
+    return Window(start, until if until > start else start + first.duration)
+
+
+def _moment(local: datetime, zone: ZoneInfo, fold: int) -> datetime:
+    return local.replace(tzinfo=zone, fold=fold).astimezone(UTC)
+
+
+def _windows(parts: dict[str, str], first: Window, zone: ZoneInfo, most: int) -> Sequence[Window]:
+    """Return the first `most` occurrences within the horizon.
 
     dateutil looks for the next start up to the year 9999, also if there is none, which takes ten seconds. The calendar
     repeats itself after 400 years, so the rule is followed in the last of these cycles, where that is soon.
     """
-    local = first.astimezone(zone)
+    local = first.start.astimezone(zone)
     later = CYCLE * max(0, (LAST_YEAR - local.year) // CYCLE)
     begin = local.replace(year=local.year + later, tzinfo=None, fold=0)
     try:
-        ends = min(_until(parts, zone), first + HORIZON).astimezone(zone)
+        ends = min(_until(parts, zone), first.start + HORIZON).astimezone(zone)
         until = ends.replace(year=ends.year + later, tzinfo=None)
         text = ";".join(f"{name}={value}" for name, value in parts.items() if name not in ("COUNT", "UNTIL"))
         found = islice(rrulestr(text, dtstart=begin).replace(until=until), most)
-        return [each.replace(year=each.year - later, tzinfo=zone, fold=local.fold).astimezone(UTC) for each in found]
+        return [_window(each.replace(year=each.year - later), first, zone) for each in found]
     except (ValueError, TypeError, OverflowError, IndexError) as error:
         raise _refused(f"The rule cannot be followed: {error}.") from None
 
@@ -128,15 +141,3 @@ def _until(parts: dict[str, str], zone: ZoneInfo) -> datetime:
 
 def _refused(message: str) -> InvalidInputError:
     return InvalidInputError(message, field="rule")
-
-
-def moved(windows: Sequence[Window], *, start: timedelta, end: timedelta) -> Sequence[Window]:
-    """Return the windows with their starts and ends moved; raises InvalidInputError if they are empty or overlap."""
-    after: list[Any] = [(each.start + start, each.end + end) for each in windows]
-    if any(begin >= finish for begin, finish in after):
-        message = "End date must be later than start date."
-        raise InvalidInputError(message, field="end_date")
-    if any(finish > begin for (_, finish), (begin, _) in pairwise(after)):
-        message = "The occurrences would overlap; choose an earlier end_date."
-        raise InvalidInputError(message, field="end_date")
-    return [Window(*each) for each in after]

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from leasehold.model.errors import LeaseholdError
     from leasehold.model.heal_policy import HealPolicy
+    from leasehold.model.states import LeaseStatus
     from leasehold.model.windows import Window
 
 
@@ -41,6 +42,19 @@ class SeriesChanges:
     end: datetime | None = None
     reservations: tuple[Mapping[str, Any], ...] | None = None
     use_disabled: bool = field(default=False, compare=False)
+
+    @property
+    def dated(self) -> bool:
+        """Whether dates change."""
+        return self.start is not None or self.end is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """What the lease of an occurrence is like now."""
+
+    status: LeaseStatus
+    window: Window
 
 
 @dataclass(frozen=True, slots=True)

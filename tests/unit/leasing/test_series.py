@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -20,6 +21,7 @@ from leasehold.leasing.series import (
     amend_series,
     delete_series,
     get_series,
+    granted_of,
     list_series,
     make_series,
 )
@@ -289,7 +291,7 @@ def test_a_request_that_takes_long_stops_and_the_next_one_goes_on(
     assert series.lease_ids[:2] == first.lease_ids
     begin = series.occurrences[0].window
     dates = {"start": begin.start + HOUR, "end": begin.end + HOUR}
-    assert refusals(amend(slow, series, **dates)) == refusals(first)
+    assert refusals(amend(slow, series, **dates)) == ["leasehold.series.unfinished", None, None]
     assert refusals(amend(slow, series, **dates)) == [None, "leasehold.series.unfinished", None]
     whole = amend(world, series, **dates)
     assert refusals(whole) == [None] * 3
@@ -305,6 +307,8 @@ def test_an_amendment_moves_those_that_have_not_begun(world: World) -> None:
     moved = leases(world, after)
     assert [each.name for each in moved] == ["course 1/3", "lab 2/3", "lab 3/3"]
     assert [each.window for each in moved[:1]] == [first]
+    shown = granted_of(world.service, [after])
+    assert [shown[one.lease_id or ""].window == one.window for one in after.occurrences] == [False, True, True]
     assert [each.window.start for each in moved[1:]] == [world.hour(26), world.hour(50)]
     assert {each.window.duration for each in moved[1:]} == {3 * HOUR}
     # The plan is absolute, so the same request again changes nothing.
@@ -312,6 +316,65 @@ def test_an_amendment_moves_those_that_have_not_begun(world: World) -> None:
         each.window for each in leases(world, amend(world, after, start=first.start + HOUR, end=first.end + 2 * HOUR))
     ] == [each.window for each in moved]
     audit(world)
+
+
+@pytest.mark.parametrize(
+    ("rule", "to", "starts"),
+    [
+        ("FREQ=WEEKLY;BYDAY=MO;COUNT=3", "2031-10-20 10:00", ["10-20", "10-27", "11-03"]),
+        ("FREQ=WEEKLY;COUNT=3", "2031-10-21 09:00", ["10-21", "10-28", "11-04"]),
+        ("FREQ=MONTHLY;COUNT=3", "2031-10-31 09:00", ["10-31", "12-31", "01-31"]),
+    ],
+)
+def test_a_move_follows_the_rule_in_its_zone(world: World, rule: str, to: str, starts: list[str]) -> None:
+    berlin = ZoneInfo("Europe/Berlin")
+    first, begin = (datetime.fromisoformat(each).replace(tzinfo=berlin) for each in ("2031-10-20 09:00", to))
+    asked = SeriesDraft("a", Window(first, first + HOUR), rule, berlin.key, (hosts(1),))
+    series = make_series(world.service, DEMO, asked)
+    after = amend(world, series, start=begin, end=begin + HOUR)
+    assert [f"{each.window.start.astimezone(berlin):%m-%d %H:%M}" for each in leases(world, after)] == [
+        f"{day} {begin:%H:%M}" for day in starts
+    ]
+    check_named(world, after)
+
+
+@pytest.mark.parametrize(
+    ("rule", "field", "later", "said"),
+    [
+        ("FREQ=WEEKLY;BYDAY=TH;COUNT=3", "start_date", {"start": 25, "end": 26}, "does not give its first start"),
+        ("FREQ=DAILY;UNTIL=20310503", "start_date", {"start": 25, "end": 26}, "gives 2 occurrences from there"),
+        ("FREQ=DAILY;COUNT=3", "end_date", {"end": 26}, "overlap"),
+        ("FREQ=DAILY;COUNT=3", "end_date", {"end": 1}, "later than start"),
+    ],
+)
+def test_a_move_that_the_rule_does_not_have_changes_nothing(
+    world: World, rule: str, field: str, later: dict[str, int], said: str
+) -> None:
+    series = make(world, rule=rule)
+    saved = dump(world.engine)
+    with pytest.raises(InvalidInputError, match=said) as refused:
+        amend(world, series, **{name: world.hour(hour) for name, hour in later.items()})
+    assert refused.value.field == field
+    assert dump(world.engine) == saved
+
+
+def test_what_names_no_dates_moves_nothing(world: World) -> None:
+    series = make(world)
+    extended = leases(world, series)[1]
+    world.amend(extended, end=extended.window.end + HOUR)
+    after = amend(world, amend(world, series, name="lab", reservations=({"min": 2, "max": 2},)))
+    assert [each.window.duration for each in leases(world, after)] == [2 * HOUR, 3 * HOUR, 2 * HOUR]
+    assert [each.window for each in after.occurrences] == [each.window for each in series.occurrences]
+    moved = amend(world, after, end=world.hour(3))
+    assert [each.window.duration for each in leases(world, moved)] == [2 * HOUR] * 3
+
+
+@pytest.mark.parametrize("by", [24, 36, -24])
+def test_a_full_series_moves_by_its_own_interval(world: World, by: int) -> None:
+    series = make(world, hosts(5), start=25, hours=24)
+    after = amend(world, series, start=world.hour(25 + by), end=world.hour(49 + by))
+    assert refusals(after) == [None] * 3
+    check_named(world, after)
 
 
 def test_an_amendment_of_the_reservations_is_one_of_each_lease(world: World) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from leasehold.model import recurrence
 from leasehold.model.errors import InvalidInputError
-from leasehold.model.recurrence import HORIZON, MOST_OCCURRENCES, moved, occurrences, read_zone
+from leasehold.model.recurrence import HORIZON, MOST_OCCURRENCES, occurrences, read_zone
 from leasehold.model.windows import Window
 
 pytestmark = pytest.mark.slow
@@ -38,7 +39,6 @@ def starts(rule: str, zone: str = "UTC", start: datetime = MONDAY, length: timed
         ("FREQ=DAILY;BYDAY=MO,TU,WE,TH,FR;UNTIL=20310513", [5, 6, 7, 8, 9, 12, 13]),
         ("FREQ=DAILY;UNTIL=20310507T070000Z", [5, 6, 7]),
         ("FREQ=DAILY;UNTIL=20310507T065959Z", [5, 6]),
-        ("FREQ=DAILY;COUNT=9;UNTIL=20310506", [5, 6]),
         ("FREQ=MONTHLY;BYDAY=1MO;COUNT=1", [5]),
     ],
 )
@@ -136,11 +136,37 @@ def test_a_zone_that_is_not_known_is_named(name: str) -> None:
     assert refused.value.field == "time_zone"
 
 
-def test_a_plan_moves_as_a_whole_and_stays_without_overlaps() -> None:
-    plan = occurrences("FREQ=DAILY;COUNT=3", Window(MONDAY, MONDAY + HOURS), BERLIN)
-    hour = timedelta(hours=1)
-    assert moved(plan, start=hour, end=2 * hour) == [Window(each.start + hour, each.end + 2 * hour) for each in plan]
-    for end, words in ((-HOURS, "later than start"), (timedelta(hours=23), "overlap")):
-        with pytest.raises(InvalidInputError, match=words) as refused:
-            moved(plan, start=timedelta(0), end=end)
-        assert refused.value.field == "end_date"
+@pytest.mark.parametrize(
+    ("rule", "start", "days"),
+    [
+        ("FREQ=DAILY;COUNT=4", "2031-03-28", 1),
+        ("FREQ=WEEKLY;COUNT=4", "2031-03-17", 7),
+        ("FREQ=WEEKLY;COUNT=4", "2031-10-13", 7),
+    ],
+)
+def test_whole_days_and_weeks_follow_each_other_when_the_clocks_change(rule: str, start: str, days: int) -> None:
+    begin = datetime.fromisoformat(start).replace(tzinfo=BERLIN)
+    first = Window(begin.astimezone(UTC), (begin + timedelta(days=days)).astimezone(UTC))
+    found = occurrences(rule, first, BERLIN)
+    assert found[0] == first
+    assert all(each.end == following.start for each, following in pairwise(found))
+    assert {each.astimezone(BERLIN).hour for window in found for each in (window.start, window.end)} == {0}
+    assert len({each.duration for each in found}) == 2
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "last"),
+    [
+        ((22, 0), (6, 0), timedelta(hours=7)),
+        ((1, 30), (2, 30), timedelta(hours=1)),
+        ((2, 30), (3, 15), timedelta(minutes=45)),
+    ],
+)
+def test_a_night_in_which_the_clocks_change_ends_at_its_hour(
+    begin: tuple[int, int], end: tuple[int, int], last: timedelta
+) -> None:
+    """On 30 March 2031 the clocks leave out the hour after 02:00: what would end in it is as long as the others."""
+    day = 29 - (begin > end)
+    start = datetime(2031, 3, day, *begin, tzinfo=BERLIN).astimezone(UTC)
+    first = Window(start, datetime(2031, 3, 29, *end, tzinfo=BERLIN).astimezone(UTC))
+    assert occurrences("FREQ=DAILY;COUNT=2", first, BERLIN)[1].duration == last

@@ -14,7 +14,7 @@ from leasehold_client.series import SeriesRequest
 
 if TYPE_CHECKING:
     import argparse
-    from datetime import tzinfo
+    from datetime import datetime, tzinfo
 
     from leasehold_client.series import Occurrence, Series
 
@@ -133,6 +133,10 @@ def series_fields(command: Talking, found: Series) -> dict[str, object]:
 
 
 def _occurrence(each: Occurrence, zone: tzinfo) -> str:
-    dates = f"{show_moment(each.start, zone)} until {show_moment(each.end, zone)}"
-    what = "  ".join(word for word in (each.lease_id, each.status) if word)
-    return "  ".join(part for part in (dates, what, each.refusal) if part)
+    planned = each.planned and f"(by the rule {_dates(*each.planned, zone)})"
+    parts = (_dates(each.start, each.end, zone), planned, each.lease_id, each.status, each.refusal)
+    return "  ".join(part for part in parts if part)
+
+
+def _dates(start: datetime, end: datetime, zone: tzinfo) -> str:
+    return f"{show_moment(start, zone)} until {show_moment(end, zone)}"

@@ -38,8 +38,8 @@ def list_series(call: Call) -> Reply:
     """
     project = None if call.query_all_projects() else call.caller.project_id
     found = many.list_series(call.service, project)
-    statuses = many.statuses_of(call.service, found)
-    return Reply({"series": list(LISTED.of(call, (show_series(each, statuses) for each in found)))})
+    granted = many.granted_of(call.service, found)
+    return Reply({"series": list(LISTED.of(call, (show_series(each, granted) for each in found)))})
 
 
 def create(call: Call, body: SeriesCreation) -> Reply:
@@ -74,7 +74,7 @@ def create(call: Call, body: SeriesCreation) -> Reply:
 
 def show(call: Call, series: Series) -> Reply:
     """Show one series."""
-    return Reply({"series": show_series(series, many.statuses_of(call.service, [series]))})
+    return Reply({"series": show_series(series, many.granted_of(call.service, [series]))})
 
 
 def amend(call: Call, series: Series, body: SeriesAmendment) -> Reply:
@@ -112,4 +112,4 @@ def _reply(call: Call, service: Service, series: Series) -> Reply:
     call.permit.needed = False
     for lease in many.pending_leases(service, series):
         act_in_callers_name(service, lease, call.token, call.caller.project_id)
-    return Reply({"series": show_series(series, many.statuses_of(service, [series]))})
+    return Reply({"series": show_series(series, many.granted_of(service, [series]))})

@@ -70,15 +70,23 @@ class RefusalAnswer(TypedDict):
     details: dict[str, Any]
 
 
-class OccurrenceAnswer(TypedDict):
-    """An occurrence by the plan, with its lease and that one's status, or with what it was refused with.
+class PlannedAnswer(TypedDict):
+    """The dates of an occurrence by the rule."""
 
-    A lease with a refusal is not as planned: the last amendment of it was refused. The status is null when the lease is
-    deleted.
+    start_date: str
+    end_date: str
+
+
+class OccurrenceAnswer(TypedDict):
+    """An occurrence: the dates, the id and the status of its lease, or what it was refused with.
+
+    `planned` is null if it is as the rule has it; a lease may have been amended alone, or the last amendment of it was
+    refused. Without a lease, or if that is deleted, the dates are those of the rule, and the status is null.
     """
 
     start_date: str
     end_date: str
+    planned: PlannedAnswer | None
     lease_id: str | None
     status: str | None
     refused: RefusalAnswer | None

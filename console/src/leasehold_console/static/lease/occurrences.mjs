@@ -22,7 +22,7 @@ export function occurrencesView(series) {
   ];
   return html`<section class="card">
     <h2>${t("occurrences")}</h2>
-    ${table({ caption: t("occurrences"), columns, rows: series.occurrences, key: (each) => each.start_date })}
+    ${table({ caption: t("occurrences"), columns, rows: series.occurrences, key: (each) => each.lease_id ?? each.start_date })}
   </section>`;
 }
 

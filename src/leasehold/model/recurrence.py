@@ -26,6 +26,8 @@ HORIZON = timedelta(days=5 * 366)
 """How far after the first start an occurrence may start: a rule that never comes true is searched no further."""
 CYCLE, LAST_YEAR = 400, 9990
 """In years. The horizon ends before the last year that Python knows."""
+_OF_THE_MACHINE = re.compile(r"localtime|posixrules|Factory|(?:posix|right)/.*")
+"""Files beside the zones: what they say depends on the machine, and `right/` counts leap seconds."""
 _RULE = re.compile(r"(?:RRULE:)?([A-Z]+=[A-Z0-9+,-]+(?:;[A-Z]+=[A-Z0-9+,-]+)*)", re.ASCII)
 _UNTIL = re.compile(r"(\d{8})(?:T(\d{6})(Z?))?", re.ASCII)
 _NUMBER = re.compile(r"[1-9]\d{0,3}", re.ASCII)
@@ -35,9 +37,9 @@ _PARTS = frozenset({"FREQ", "INTERVAL", "COUNT", "UNTIL", "WKST", *_DAYS})
 
 
 def read_zone(name: str) -> ZoneInfo:
-    """Return the time zone; raises InvalidInputError for a name that the machine does not know."""
+    """Return the time zone; raises InvalidInputError for a name that the machine does not know, or that is its own."""
     try:
-        return ZoneInfo(name)
+        return ZoneInfo("" if _OF_THE_MACHINE.fullmatch(name) else name)
     except (ValueError, OSError, LookupError):
         message = f"There is no time zone {name[:64]!r}; write a name such as 'Europe/Berlin', or leave it out for UTC."
         raise InvalidInputError(message, field="time_zone") from None
@@ -108,8 +110,8 @@ def _parts(rule: str) -> dict[str, str]:
         raise _refused(f"FREQ of the rule has to be one of {', '.join(_FREQUENCIES)}.")
     if "INTERVAL" in parts and not _NUMBER.fullmatch(parts["INTERVAL"]):
         raise _refused("INTERVAL of the rule has to be a number from 1 to 9999.")
-    if not parts.keys() & {"COUNT", "UNTIL"}:
-        raise _refused("The rule has to end; add COUNT or UNTIL.")
+    if len(parts.keys() & {"COUNT", "UNTIL"}) != 1:
+        raise _refused("The rule has to end in one way; give it either COUNT or UNTIL.")
     return parts
 
 

@@ -86,7 +86,8 @@ def test_the_cycle_in_which_a_rule_is_followed_changes_nothing(
         ("FREQ=DAILY;FREQ=WEEKLY;COUNT=2", "more than once"),
         ("COUNT=2", "FREQ"),
         ("FREQ=HOURLY;COUNT=2", "FREQ"),
-        ("FREQ=DAILY", "add COUNT or UNTIL"),
+        ("FREQ=DAILY", "either COUNT or UNTIL"),
+        ("FREQ=DAILY;COUNT=9;UNTIL=20310506", "either COUNT or UNTIL"),
         ("FREQ=DAILY;COUNT=0", "COUNT of the rule"),
         ("FREQ=DAILY;COUNT=99999", "COUNT of the rule"),
         ("FREQ=DAILY;INTERVAL=0;COUNT=2", "INTERVAL"),
@@ -129,7 +130,10 @@ def test_occurrences_do_not_overlap() -> None:
         starts("FREQ=DAILY;COUNT=2", length=timedelta(days=1, minutes=1))
 
 
-@pytest.mark.parametrize("name", ["", "Berlin", "../etc/passwd", "/etc/localtime", "x" * 300, "Europe", "\0"])
+UNKNOWN = ["", "Berlin", "../etc/passwd", "/etc/localtime", "x" * 300, "Europe", "\0"]
+
+
+@pytest.mark.parametrize("name", [*UNKNOWN, "localtime", "posixrules", "Factory", "posix/UTC", "right/Europe/Berlin"])
 def test_a_zone_that_is_not_known_is_named(name: str) -> None:
     with pytest.raises(InvalidInputError) as refused:
         read_zone(name)

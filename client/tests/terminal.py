@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import select
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,10 @@ _QUESTION = b"[y/N] "
 
 
 def on_a_terminal(shell: Shell, words: Sequence[str], answers: Sequence[str]) -> Said:
-    """Run a command whose three streams are a terminal; answer its questions in this order. All output is in `out`."""
+    """Run a command whose three streams are a terminal; answer its questions in this order. All output is in `out`.
+
+    Raises AssertionError, with the output, if it asks for more, or is not done in time: both would hang.
+    """
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [BIN / shell.program[0], *shell.program[1:], *words],
@@ -33,7 +37,8 @@ def on_a_terminal(shell: Shell, words: Sequence[str], answers: Sequence[str]) ->
     try:
         while part := _read(ours):
             output += part
-            if waiting and output.endswith(_QUESTION):
+            if output.endswith(_QUESTION):
+                assert waiting, output.decode()
                 os.write(ours, f"{waiting.pop(0)}\n".encode())
         status = process.wait(CLI_WITHIN)
     finally:
@@ -44,6 +49,8 @@ def on_a_terminal(shell: Shell, words: Sequence[str], answers: Sequence[str]) ->
 
 def _read(descriptor: int) -> bytes:
     """Return what the program writes next; nothing when it has ended, which Linux reports as an error."""
+    readable, _, _ = select.select([descriptor], [], [], CLI_WITHIN)
+    assert readable, f"It has written nothing for {CLI_WITHIN} seconds."
     try:
         return os.read(descriptor, 4096)
     except OSError:

@@ -30,7 +30,8 @@ AWAY = HTTPStatus.SERVICE_UNAVAILABLE, b""
 ANOTHER = HTTPStatus.OK, b"<html>This is not the service.</html>"
 BROKEN = HTTPStatus.INTERNAL_SERVER_ERROR, b""
 
-
+WAIT = ("--wait", "--wait-timeout", "1m")
+"""In this process nothing else ends a wait."""
 POLL = r"/v1/events\?.*wait="
 ONE_LEASE = "/v1/leases/"
 
@@ -64,7 +65,7 @@ def test_a_wait_that_has_to_end_says_how_to_go_on(
 ) -> None:
     with unreliable(endpoint, deque([fault])) as url:
         monkeypatch.setenv("OS_ENDPOINT", url)
-        said = inside("lease", "create", "waits", "--hosts", "1", "--for", "1h", "--wait")
+        said = inside("lease", "create", "waits", "--hosts", "1", "--for", "1h", *WAIT)
     assert said.status == 1
     assert "The lease waits goes on without this command; see lease show " in said.err
 
@@ -76,7 +77,7 @@ def test_a_wait_goes_on_through_a_restart(
     faults = deque([CUT, AWAY])
     with unreliable(endpoint, faults, where) as url:
         monkeypatch.setenv("OS_ENDPOINT", url)
-        made = inside.ok("lease", "create", "waits", "--hosts", "1", "--for", "1h", "--wait", "-f", "json")
+        made = inside.ok("lease", "create", "waits", "--hosts", "1", "--for", "1h", *WAIT, "-f", "json")
     assert (made.json["status"], faults) == ("ACTIVE", deque())
 
 

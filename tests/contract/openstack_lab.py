@@ -78,6 +78,9 @@ class OpenStackLab(Lab):
     def remove(self, server: Server) -> None:
         self.cloud.servers.delete(server.id)
         self._until(lambda: self._admin.compute.find_server(server.id, all_projects=True) is None)
+        # Nova gives up what a server has at Placement after it has forgotten the server.
+        placement = self._admin.placement
+        self._until(lambda: not placement.get(f"/allocations/{server.id}").json()["allocations"])
 
     def unshelve(self, server: Server) -> Server:
         self._users[server.project_id].compute.unshelve_server(server.id)
@@ -112,6 +115,8 @@ class OpenStackLab(Lab):
         for server in self._admin.compute.servers(details=False, all_projects=True):
             self._admin.compute.delete_server(server.id, force=True, ignore_missing=True)
         self._until(lambda: not any(self._admin.compute.servers(details=False, all_projects=True)))
+        providers = [each.hypervisor_hostname for each in self.cloud.hypervisors.list()]
+        self._until(lambda: not any(map(self.cloud.providers.usages, providers)))
         now = self._everything()
         for kind, remove in self._removers().items():
             for key in now[kind] - self._before[kind]:

@@ -194,6 +194,13 @@ def test_what_is_done_names_files_that_exist() -> None:
         assert named or not state.startswith("**done**"), key
 
 
+def test_each_trust_boundary_names_tests_that_exist() -> None:
+    rows = re.findall(r"^\| [^-|]+ \| [^|]+ \| (.*) \|$", (ROOT / "SECURITY.md").read_text(), re.MULTILINE)
+    named = [re.findall(r"`((?:tests|nova-filter)/[\w./-]+)`", row) for row in rows if "tests/" in row]
+    assert len(named) > 10
+    assert all((ROOT / path).exists() for row in named for path in row)
+
+
 def test_the_way_through_the_house_is_short_and_leads_along_files_that_exist() -> None:
     text = START.read_text()
     named = there(re.findall(r"`((?:\w+/)+\w+\.py)`", text))

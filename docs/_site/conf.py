@@ -29,6 +29,7 @@ include_patterns = [
     "README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
+    "SECURITY.md",
     "bench/*.md",
     "client/README.md",
     "console/README.md",

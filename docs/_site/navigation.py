@@ -47,6 +47,7 @@ NAVIGATION: Mapping[str, Chapters] = {
             "docs/start-here",
             "docs/design",
             "CONTRIBUTING",
+            "SECURITY",
             "docs/guides/write-a-resource-type",
             "docs/decisions/README",
             "README",

@@ -1,4 +1,4 @@
-"""`leasehold-status upgrade check`: says whether this installation is ready for this version.
+"""`leasehold-status`: whether this version can be started (`upgrade check`), and the cloud be used (`cloud check`).
 
 Output and exit codes are those of OpenStack's upgrade checks: 0 for success, 1 for a warning, 2 for a failure that has
 to be repaired first, 255 when the check itself failed.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import traceback
 from argparse import ArgumentParser
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,13 +17,14 @@ from oslo_upgradecheck.upgradecheck import Code, Result, UpgradeCommands
 
 from leasehold import conf
 from leasehold.cmd import database
+from leasehold.cmd.cloud_check import cloud_results
 from leasehold.cmd.database import OperatorError
 from leasehold.conf.load import FILE_NAME
 from leasehold.db import schema
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Iterable, Iterator, Sequence
+    from argparse import Namespace, _SubParsersAction
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 PROG = "leasehold-status"
 UNEXPECTED = 255
@@ -48,17 +50,37 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Print the table of checks and return the exit code."""
     parser = ArgumentParser(PROG, description="Tell whether this installation is ready.")
-    groups = parser.add_subparsers(required=True, metavar="upgrade")
-    text = "whether this version can be started"
-    verbs = groups.add_parser("upgrade", help=text, description=text).add_subparsers(required=True, metavar="check")
-    database.add_options(verbs.add_parser("check", help=text, description=text))
+    groups = parser.add_subparsers(required=True, metavar="upgrade | cloud")
+    upgrade = _add_check(groups, "upgrade", "whether this version can be started", _results)
+    database.add_options(upgrade)
+    cloud = _add_check(groups, "cloud", "whether the cloud answers the account of the service", _of_cloud)
+    cloud.add_argument("--config-file", metavar="FILE", help="default: ./leasehold.conf, else /etc/leasehold")
+    cloud.add_argument("--nova-config", metavar="FILE", help="the nova.conf of nova-scheduler, which names its filters")
     args = parser.parse_args(arguments)
     args.prog = PROG
     try:
-        return int(Checks(_results(args)).check())
+        return int(Checks(args.results(args)).check())
     except Exception:  # noqa: BLE001 - Python would end with 1, which here means only a warning.
         traceback.print_exc()
         return UNEXPECTED
+
+
+def _add_check(
+    groups: _SubParsersAction[ArgumentParser],
+    name: str,
+    text: str,
+    results: Callable[[Namespace], Iterator[tuple[str, Result]]],
+) -> ArgumentParser:
+    verbs = groups.add_parser(name, help=text, description=text).add_subparsers(required=True, metavar="check")
+    check: ArgumentParser = verbs.add_parser("check", help=text, description=text)
+    check.set_defaults(results=results)
+    return check
+
+
+def _of_cloud(args: Namespace) -> Iterator[tuple[str, Result]]:
+    yield _configuration(args)
+    with suppress(conf.ConfigurationError):
+        yield from cloud_results(database.load_config(args), args.nova_config)
 
 
 def _results(args: Namespace) -> Iterator[tuple[str, Result]]:

@@ -21,7 +21,7 @@ class FilterCount:
 
 
 class NoWindow(StrEnum):
-    """Why a refusal offers no other window."""
+    """Why a refusal offers no other window; where none was looked for, it says nothing about it."""
 
     NEVER = "never"
     STARTED = "started"
@@ -55,10 +55,10 @@ class Refusal:
 
     `asked` and `largest` count what the request counts: hosts, instances or addresses. `largest` is what would
     fit in the asked window, beside the other reservations of the lease. `nearest` is the first window of the asked
-    length in which the whole lease fits; if it is None, `no_window` has the reason. `steps` count the resources after
-    each filter, from all resources to the free ones. `latest_end` is how late a lease that asks for a later end could
-    end with all that it asks for; None where that is no extension. `fits_on_disabled` says that the whole lease would
-    fit if no resource were disabled; only operators are told.
+    length in which the whole lease fits; if it is None, `no_window` has the reason, or None if none was looked for.
+    `steps` count the resources after each filter, from all resources to the free ones. `latest_end` is how late
+    a lease that asks for a later end could end with all that it asks for; None where that is no extension.
+    `fits_on_disabled` says that the whole lease would fit if no resource were disabled; only operators are told.
     """
 
     resource_type: str
@@ -68,7 +68,7 @@ class Refusal:
     window: Window
     nearest: Window | None = None
     steps: tuple[FilterCount, ...] = field(default_factory=tuple)
-    no_window: NoWindow = NoWindow.NEVER
+    no_window: NoWindow | None = None
     latest_end: datetime | None = None
     fits_on_disabled: bool = False
 
@@ -89,9 +89,12 @@ class Refusal:
             text = f"{text} {_SENTENCES[self.no_window]}"
         if self.largest:
             return f"{text} Ask for at most {self.largest}."
-        if self.no_window in _SENTENCES or self.latest_end is not None:
+        if self.no_window is not NoWindow.NEVER or self.latest_end is not None:
             return text
-        return f"{text} Change the properties you ask for; waiting does not help."
+        # What matches and does not work may work again.
+        left = {step.name: step.remaining for step in self.steps}
+        hope = "" if left.get("matching") != left.get("healthy") else "; waiting does not help"
+        return f"{text} Change the properties you ask for{hope}."
 
     def as_details(self) -> dict[str, Any]:
         """Return the explanation as JSON-ready values, dates in ISO 8601."""
@@ -101,7 +104,7 @@ class Refusal:
             "largest": self.largest,
             "window": {"start": self.window.start.isoformat(), "end": self.window.end.isoformat()},
             "nearest": self.nearest and {"start": self.nearest.start.isoformat(), "end": self.nearest.end.isoformat()},
-            "no_window": None if self.nearest else str(self.no_window),
+            "no_window": None if self.nearest or self.no_window is None else str(self.no_window),
             "remaining": [{"filter": step.name, "resources": step.remaining} for step in self.steps],
             **({"latest_end": self.latest_end.isoformat()} if self.latest_end else {}),
             **({"fits_on_disabled": True} if self.fits_on_disabled else {}),

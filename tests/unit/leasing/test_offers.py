@@ -270,6 +270,14 @@ def test_the_largest_amount_leaves_the_other_reservations_theirs(world: World) -
     assert world.lease(hosts(3), hosts(2), start=1, end=2)
 
 
+def test_a_refusal_does_not_say_that_waiting_is_in_vain_while_a_host_may_work_again(world: World) -> None:
+    wish = hosts(resource_properties='["in", "$hypervisor_hostname", "cmp-01", "cmp-02"]')
+    world.fail("cmp-01")
+    assert refused(lambda: world.lease({**wish, "min": 2, "max": 2})).sentence.endswith("Ask for at most 1.")
+    world.fail("cmp-02")
+    assert refused(lambda: world.lease(wish)).sentence.endswith("Change the properties you ask for.")
+
+
 # ---------------------------------------------------------------- unreleased hosts
 
 

@@ -107,12 +107,13 @@ def test_it_is_tried_again_exactly_so_often(world: World, retries: int) -> None:
         found = world.get(lease).waiting
         assert found is not None
         assert (world.status(lease), found.tried) == ("IN_PROGRESS", tried)
+        assert "waiting does not help" not in world.reason(lease)
         run_for(world, seconds=PAUSE.total_seconds())
     ended = world.get(lease)
     assert ended.waiting is not None
     assert (ended.status, ended.waiting.tried, world.statuses(lease)) == ("ERROR", retries, ["deleted"])
-    assert "not granted" in world.reason(lease)
-    assert "host" in world.reason(lease)
+    assert "not granted. Not enough hosts available: 1 asked, 0 free" in world.reason(lease)
+    assert "waiting does not help" not in world.reason(lease)
     assert types(world, lease)[-1] == "lease.timedout"
     run_for(world, minutes=50)
     assert world.status(lease) == "ERROR"
@@ -228,7 +229,8 @@ def test_its_deadline_is_kept_to_the_second(world: World) -> None:
     assert world.status(lease) == "IN_PROGRESS"
     run_until(world, world.hour(2))
     assert (world.status(lease), world.statuses(lease)) == ("TIMEDOUT", ["deleted"])
-    assert "deadline" in world.reason(lease)
+    assert "deadline. Not enough hosts" in world.reason(lease)
+    assert "waiting does not help" not in world.reason(lease)
     assert types(world, lease)[-1] == "lease.timedout"
     world.delete(first)
     run_for(world, minutes=5)

@@ -92,6 +92,9 @@ class _Offer:
             nearest, why = self._nearest()
         except TakesTooLongError:
             nearest, why = None, NoWindow.TIME
+        alone = self._alone()
+        if alone is not None and alone.largest > largest:
+            refusal = replace(refusal, steps=alone.steps, alone=alone.largest)
         return replace(
             refusal,
             largest=largest,
@@ -100,6 +103,18 @@ class _Offer:
             latest_end=latest,
             fits_on_disabled=self._fits_on_disabled(),
         )
+
+    def _alone(self) -> Refusal | None:
+        """Return the refusal of more than there is for the reservation without the others; None if there is no time."""
+        where = self.where
+        part = where.asked[self.position]
+        if len(where.asked) > 1:
+            with suppress(LeaseholdError):
+                where.terms.budget.check()
+                all_of_it = replace(part, request=part.kind.exactly(part.request, MOST))
+                outcome = allocate(all_of_it, where.snapshots[part.kind.pool], where.terms)
+                return outcome if isinstance(outcome, Refusal) else None
+        return None
 
     def _fits_on_disabled(self) -> bool:
         """Say whether the lease is refused only because resources are disabled, to callers who may know."""

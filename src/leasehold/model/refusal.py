@@ -56,8 +56,9 @@ class Refusal:
     `asked` and `largest` count what the request counts: hosts, instances or addresses. `largest` is what would
     fit in the asked window, beside the other reservations of the lease. `nearest` is the first window of the asked
     length in which the whole lease fits; if it is None, `no_window` has the reason, or None if none was looked for.
-    `steps` count the resources after each filter, from all resources to the free ones. `latest_end` is how late
-    a lease that asks for a later end could end with all that it asks for; None where that is no extension.
+    `steps` count the resources after each filter, from all resources to the free ones. `alone` is what would fit
+    without the other reservations, and `steps` then count so; None if that is `largest`. `latest_end` is how late a
+    lease that asks for a later end could end with all that it asks for; None where that is no extension.
     `fits_on_disabled` says that the whole lease would fit if no resource were disabled; only operators are told.
     """
 
@@ -71,6 +72,7 @@ class Refusal:
     no_window: NoWindow | None = None
     latest_end: datetime | None = None
     fits_on_disabled: bool = False
+    alone: int | None = None
 
     @property
     def sentence(self) -> str:
@@ -81,7 +83,9 @@ class Refusal:
     @property
     def _missing(self) -> str:
         counted = ", ".join(f"{step.remaining} {step.name}" for step in self.steps)
-        text = f"Not enough {self.noun} available: {self.asked} asked, {self.largest} free ({counted})."
+        free = self.largest if self.alone is None else self.alone
+        text = f"Not enough {self.noun} available: {self.asked} asked, {free} free ({counted})"
+        text += "." if self.alone is None else f", {self.largest} beside the other reservations of the lease."
         if self.nearest is not None:
             start = f"{self.nearest.start:%Y-%m-%d %H:%M:%S} UTC"
             return f"{text} The nearest window in which {self.asked} fit starts at {start}."
@@ -89,6 +93,9 @@ class Refusal:
             text = f"{text} {_SENTENCES[self.no_window]}"
         if self.largest:
             return f"{text} Ask for at most {self.largest}."
+        if self.alone is not None:
+            most = f"at most {self.alone}, and for " if self.alone < self.asked else ""
+            return f"{text} Ask for {most}less in the other reservations."
         if self.no_window is not NoWindow.NEVER or self.latest_end is not None:
             return text
         # What matches and does not work may work again.
@@ -108,4 +115,5 @@ class Refusal:
             "remaining": [{"filter": step.name, "resources": step.remaining} for step in self.steps],
             **({"latest_end": self.latest_end.isoformat()} if self.latest_end else {}),
             **({"fits_on_disabled": True} if self.fits_on_disabled else {}),
+            **({} if self.alone is None else {"alone": self.alone}),
         }

@@ -267,7 +267,30 @@ def test_the_nearest_window_has_room_for_every_reservation(
 def test_the_largest_amount_leaves_the_other_reservations_theirs(world: World) -> None:
     refusal = refused(lambda: world.lease(hosts(6), hosts(2), start=1, end=2))
     assert refusal.largest == 3
+    assert "6 asked, 5 free (5 enrolled, 5 matching, 5 healthy, 5 free in the window), 3 beside" in refusal.sentence
     assert world.lease(hosts(3), hosts(2), start=1, end=2)
+
+
+@pytest.mark.parametrize(
+    ("asked", "alone", "largest", "advice"),
+    [
+        ((hosts(5), hosts(1)), 5, 0, "Ask for less in the other reservations."),
+        ((hosts(1, 5), hosts(3)), 5, 0, "Ask for less in the other reservations."),
+        ((hosts(3), hosts(3)), 5, 2, "Ask for at most 2."),
+        ((hosts(5), instances(1)), 40, 0, "Ask for less in the other reservations."),
+        ((floating_ips(6), hosts(6)), 5, 0, "Ask for at most 5, and for less in the other reservations."),
+        ((hosts(6), floating_ips(6)), 5, 0, "Ask for at most 5, and for less in the other reservations."),
+    ],
+)
+def test_a_refusal_tells_what_is_free_from_what_the_other_reservations_leave(
+    world: World, asked: Sequence[dict[str, Any]], alone: int, largest: int, advice: str
+) -> None:
+    refusal = refused(lambda: world.lease(*asked, start=1, end=2))
+    assert (refusal.alone, refusal.largest, refusal.as_details()["alone"]) == (alone, largest, alone)
+    said = f" asked, {alone} free ("
+    assert said in refusal.sentence
+    assert refusal.sentence.endswith(f"), {largest} beside the other reservations of the lease. {advice}")
+    assert refusal.steps[-1].remaining == 5
 
 
 def test_a_refusal_does_not_say_that_waiting_is_in_vain_while_a_host_may_work_again(world: World) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from oslo_config import cfg, types
 
 from leasehold import conf
 from leasehold.cmd.options import configure
+from leasehold.conf.load import GROUPS
 from leasehold.model.resource import FLOATING_IP, HOST
 
 if TYPE_CHECKING:
@@ -276,6 +279,35 @@ def test_a_time_that_is_longer_than_any_calendar_is_refused_by_name(
     written(tmp_path, f"[{group}]\n{name} = {value}\n")
     with pytest.raises(conf.ConfigurationError, match=name):
         conf.load()
+
+
+class Listener(cfg.ConfigOpts):
+    """Records the options of numbers that are registered, with their groups."""
+
+    def __init__(self) -> None:
+        self.numbers: list[tuple[str, cfg.Opt]] = []
+        super().__init__()
+
+    def register_opt(self, opt: cfg.Opt, group: Any = None, **more: Any) -> bool:
+        if isinstance(opt.type, types.Float | types.Integer):
+            self.numbers.append((getattr(group, "name", group) or "DEFAULT", opt))
+        return bool(super().register_opt(opt, group=group, **more))
+
+
+def test_nothing_takes_a_number_that_cannot_be_counted_with(tmp_path: Path) -> None:
+    """Every option of a number, also of the libraries, refuses what is none or beyond all bounds."""
+    listener = Listener()
+    for each in GROUPS:
+        each.register(listener)
+    assert len(listener.numbers) > 100
+    accepted = []
+    for group, option in listener.numbers:
+        for value in ("inf", "-inf", "nan", "1e300") if isinstance(option.type, types.Float) else ("9" * 25,):
+            written(tmp_path, f"[{group}]\n{option.dest} = {value}\n")
+            with contextlib.suppress(conf.ConfigurationError):
+                conf.load()
+                accepted.append((group, option.dest, value))
+    assert accepted == []
 
 
 def test_the_longest_times_that_are_accepted_can_be_counted_with(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from dataclasses import astuple
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -10,6 +12,7 @@ import pytest
 from sqlalchemy import func, select
 
 from leasehold.api.app import make_app
+from leasehold.cloud.ports import LARGEST
 from leasehold.conf.settings import ApiSettings
 from leasehold.db.engine import reading
 from leasehold.db.record import Question, each_segment
@@ -215,3 +218,25 @@ def test_of_two_hosts_behind_one_compute_service_the_second_is_left_out_and_name
     assert found.id == second["id"]
     assert first["hypervisor_hostname"] in found.what
     assert second["id"] not in {host.values["id"] for host in plan.resources}
+
+
+def test_numbers_that_nothing_can_be_counted_with_end_no_import(world: World, take_over: Import) -> None:
+    def forge(rows: Rows) -> None:
+        for row, ratio in zip(rows["computehost_resource_inventory"], (math.inf, 1e300), strict=False):
+            row["allocation_ratio"] = ratio
+        captured = [row for row in rows["instance_reservations"] if row["resource_properties"].startswith("{")]
+        for row, number in zip(captured, ("Infinity", "9" * 30), strict=False):
+            flavor = json.loads(row["resource_properties"])
+            flavor["vcpus"] = 7_654_321
+            row["resource_properties"] = json.dumps(flavor).replace("7654321", number)
+
+    plan = take_over(changed(load(), forge))
+    inventories = load()["computehost_resource_inventory"]
+    (odd,) = [each for each in plan.findings if each.table == "computehost_resource_inventory"]
+    assert (odd.id, "allocation ratio inf. It is read as 1.0." in odd.what) == (inventories[0]["id"], True)
+    capacity = {host.values["id"]: host.values["capacity"] for host in plan.resources}
+    found = [capacity[row["computehost_id"]][row["resource_class"]] for row in inventories[:2]]
+    assert found == [inventories[0]["total"] - inventories[0]["reserved"], LARGEST]
+    unread = [each.what for each in plan.findings if "its source flavor" in each.what]
+    assert len(unread) == 2
+    assert ask(world, "os-hosts")

@@ -11,12 +11,17 @@ Every verb may raise `CloudTransientError` (try later) or `CloudPermanentError` 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from datetime import datetime
+
+
+LARGEST = 2**31 - 1
+"""The largest amount of one resource class that Placement keeps of a provider."""
 
 
 class CloudError(Exception):
@@ -42,14 +47,18 @@ class Inventory:
     total: int
     reserved: int = 0
     min_unit: int = 1
-    max_unit: int = 2**31 - 1
+    max_unit: int = LARGEST
     step_size: int = 1
     allocation_ratio: float = 1.0
 
     @property
     def capacity(self) -> int:
-        """The most that Placement allocates in total: `(total - reserved) * allocation_ratio`, rounded down."""
-        return int((self.total - self.reserved) * self.allocation_ratio)
+        """The most that Placement allocates in total: `(total - reserved) * allocation_ratio`, rounded down.
+
+        Placement takes any ratio. One beyond all bounds would make a number that no database and no calendar holds.
+        """
+        exact = (self.total - self.reserved) * self.allocation_ratio
+        return 0 if math.isnan(exact) else int(max(-LARGEST, min(exact, LARGEST)))
 
 
 @dataclass(frozen=True, slots=True)

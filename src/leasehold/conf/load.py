@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version as distribution_version
 from pathlib import Path
@@ -26,9 +27,10 @@ from leasehold.conf import (
 )
 from leasehold.conf.errors import LONE_DOLLAR, ConfigurationError
 from leasehold.conf.settings import ApiSettings, Settings
+from leasehold.conf.times import MOST, YEAR
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from leasehold.conf.database import DatabaseSettings
 
@@ -91,6 +93,7 @@ def load(
             default_config_dirs=[],
         )
         keystone.register_account(conf)
+        _check_numbers(conf)
         settings = Settings(
             leases=leases.read(conf),
             cloud=cloud.read(conf),
@@ -112,6 +115,18 @@ def load(
     except cfg.Error as error:
         message = f"The configuration cannot be used: {error}"
         raise ConfigurationError(message) from error
+
+
+def _check_numbers(conf: cfg.ConfigOpts) -> None:
+    """Raise ConfigurationError for a number that nothing can be counted with, such as `inf`; oslo.config takes it."""
+    found = {"DEFAULT": conf, **{name: part for name, part in conf.items() if isinstance(part, Mapping)}}
+    for group, options in found.items():
+        for name, value in options.items():
+            # What is no whole number is a time for which something waits.
+            most = YEAR if isinstance(value, float) else MOST
+            if isinstance(value, int | float) and not -most <= value <= most:
+                message = f"The configuration cannot be used: [{group}] {name} is {value}; it may be {most} at most."
+                raise ConfigurationError(message)
 
 
 def unset() -> cfg.ConfigOpts:

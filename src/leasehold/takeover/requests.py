@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from leasehold.cloud.ports import Flavor
+from leasehold.cloud.ports import LARGEST, Flavor
 from leasehold.model.errors import LeaseholdError
 from leasehold.model.resource import FLOATING_IP, HOST
 from leasehold.resource_types.flavor.kind import FlavorKind, capture
@@ -128,8 +128,10 @@ def _flavor(row: InstanceReservationRow) -> Stored:
             public=bool(source.get("os-flavor-access:is_public")),
             extra_specs={name: str(value) for name, value in (source.get("extra_specs") or {}).items()},
         )
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, OverflowError, TypeError, KeyError, AttributeError) as error:
         raise UnreadableError(f"its source flavor cannot be read ({error!r})") from None
     kind = FlavorKind()
-    asked = kind.parse({"flavor_id": flavor.id, "amount": row.amount, "affinity": None})
-    return kind.store(replace(capture(asked, flavor), captured=text))
+    asked = capture(kind.parse({"flavor_id": flavor.id, "amount": row.amount, "affinity": None}), flavor)
+    if max(asked.demand.values(), default=0) > LARGEST:
+        raise UnreadableError("its source flavor asks for more than any host has")
+    return kind.store(replace(asked, captured=text))

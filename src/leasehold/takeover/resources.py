@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
@@ -56,7 +57,7 @@ def hosts(rows: BlazarRows, definitions: Sequence[PropertyRow], now: datetime, f
     """Return the hosts, with their properties, capacity and traits."""
     inventories: dict[str | None, list[InventoryRow]] = defaultdict(list)
     for inventory in rows.inventories:
-        inventories[inventory.computehost_id].append(inventory)
+        inventories[inventory.computehost_id].append(_with_ratio(inventory, findings))
     traits: dict[str | None, set[str]] = defaultdict(set)
     for each in rows.traits:
         traits[each.computehost_id].add(each.trait)
@@ -79,6 +80,15 @@ def hosts(rows: BlazarRows, definitions: Sequence[PropertyRow], now: datetime, f
         own = {name: value for name, value in properties[row.id].items() if name not in values["attributes"]}
         found.append(NewResource(values, own))
     return found
+
+
+def _with_ratio(row: InventoryRow, findings: Findings) -> InventoryRow:
+    """Return an inventory with a ratio that can be counted with."""
+    if math.isfinite(row.allocation_ratio):
+        return row
+    what = f"Host {row.computehost_id} has {row.resource_class} with the allocation ratio {row.allocation_ratio}."
+    findings.add(row, f"{what} It is read as 1.0.", "Nothing, if Placement has another one: it is read there later.")
+    return replace(row, allocation_ratio=1.0)
 
 
 def _host(row: HostRow, inventories: Sequence[InventoryRow], traits: list[str], now: datetime) -> dict[str, Any]:

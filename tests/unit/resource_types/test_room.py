@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from leasehold.cloud.observing import Observation
-from leasehold.cloud.ports import CloudTransientError
+from leasehold.cloud.ports import LARGEST, CloudTransientError, Inventory
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.conf.settings import CloudSettings
 from leasehold.model.states import ReservationStatus
@@ -139,3 +140,18 @@ def test_a_dry_run_says_which_servers_would_go(scene: Scene) -> None:
     changes = Observation(scene.cloud).changes(lambda cloud: INSTANCES.driver.converge(cloud, slots(2), ACTIVE))
     assert [each.hurts for each in changes if each.verb == "servers.delete"] == [False]
     assert len(names_on(scene)) == 3
+
+
+@pytest.mark.parametrize(
+    ("inventory", "capacity"),
+    [
+        (Inventory(8, reserved=1, allocation_ratio=1.5), 10),
+        (Inventory(8, allocation_ratio=3.4e38), LARGEST),
+        (Inventory(8, allocation_ratio=math.inf), LARGEST),
+        (Inventory(8, reserved=8, allocation_ratio=math.inf), 0),
+        (Inventory(8, reserved=9, allocation_ratio=math.inf), -LARGEST),
+        (Inventory(8, allocation_ratio=math.nan), 0),
+    ],
+)
+def test_any_ratio_of_placement_makes_a_capacity_that_can_be_kept(inventory: Inventory, capacity: int) -> None:
+    assert inventory.capacity == capacity

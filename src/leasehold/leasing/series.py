@@ -59,11 +59,16 @@ def make_series(
     stored then. A repeated idempotency key decides about what was not decided yet; with another request it raises
     ConflictError. An error of the service ends the request; what was granted by then stays, and the key continues it.
     """
+    grants = Occurrences(service, caller, sight, draft.use_disabled)
+    ident = str(uuid4() if idempotency_key is None else uuid5(_NAMESPACE, f"{caller.project_id}/{idempotency_key}"))
+    with service.db.reading() as connection:
+        made = _made_before(connection, ident, draft.fingerprint)
+    if made is not None:
+        return grants.decided(made)
     windows = occurrences(draft.rule, draft.window, read_zone(draft.time_zone))
     now = service.now()
     asked_window(LeaseDraft(draft.name, draft.window.start, draft.window.end), now)
     read_reservations(service, caller, draft.reservations, sight)
-    ident = str(uuid4() if idempotency_key is None else uuid5(_NAMESPACE, f"{caller.project_id}/{idempotency_key}"))
     new = Series(
         id=ident,
         project_id=caller.project_id,
@@ -80,8 +85,17 @@ def make_series(
         occurrences=tuple(map(Occurrence, windows)),
         created_at=now,
     )
-    made = _kept(service, new)
-    return Occurrences(service, caller, sight, draft.use_disabled).decided(made)
+    return grants.decided(_kept(service, new))
+
+
+def _made_before(connection: Connection, ident: str, digest: str) -> Series | None:
+    """Return the series that the same request has made; raises ConflictError if another one did, or if it is gone."""
+    found = rows.find_series(connection, ident, gone=True)
+    if found is not None:
+        check_key(found.digest, digest)
+        if found.deleted_at is not None:
+            raise done_and_gone(f"The series {found.id} was deleted")
+    return found
 
 
 def _kept(service: Service, new: Series) -> Series:
@@ -90,16 +104,12 @@ def _kept(service: Service, new: Series) -> Series:
     def write(connection: Connection) -> Series:
         # Its series are counted while no other transaction of the project adds one.
         enter(connection, new.project_id)
-        found = rows.find_series(connection, new.id, gone=True)
-        if found is None:
-            if rows.count_series(connection, new.project_id) >= MOST_SERIES:
-                raise TooManySeriesError(MOST_SERIES)
-            rows.add_series(connection, new)
-            return new
-        check_key(found.digest, new.digest)
-        if found.deleted_at is not None:
-            raise done_and_gone(f"The series {found.id} was deleted")
-        return found
+        if made := _made_before(connection, new.id, new.digest):
+            return made
+        if rows.count_series(connection, new.project_id) >= MOST_SERIES:
+            raise TooManySeriesError(MOST_SERIES)
+        rows.add_series(connection, new)
+        return new
 
     try:
         return service.db.transact(write)

@@ -182,6 +182,10 @@ def test_a_repeated_key_makes_one_series_and_another_request_is_a_conflict(world
         make(world, key="a", rule="FREQ=DAILY;COUNT=2")
     other = make_series(world.service, ALT, draft(world), "a")
     assert other.id != first.id
+    # Also when it could not be made any more.
+    asked = draft(world)
+    run_until(world, world.hour(2))
+    assert make_series(world.service, DEMO, asked, "a") == first
 
 
 @pytest.mark.parametrize("later", [0, 1])

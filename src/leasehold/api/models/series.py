@@ -24,7 +24,7 @@ from leasehold.api.models.lease import (
 from leasehold.api.models.name import NameOfSeries  # noqa: TC001 - read at run time
 
 Rule = Annotated[
-    str, Field(min_length=1, max_length=500, description="A recurrence rule of RFC 5545, with COUNT or UNTIL")
+    str, Field(min_length=1, max_length=500, description="A recurrence rule of RFC 5545, with either COUNT or UNTIL")
 ]
 Zone = Annotated[str, Field(min_length=1, max_length=64, description="The time zone in which the rule counts")]
 

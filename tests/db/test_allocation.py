@@ -121,10 +121,13 @@ def test_a_calendar_gets_columns_in_chunks(shelf: Shelf, monkeypatch: pytest.Mon
     assert [type(value) for value in (columns[0][0], columns[7][0])] == [int, bool]
 
 
-def test_what_is_written_is_told_as_a_calendar_reads_it(shelf: Shelf) -> None:
+@pytest.mark.parametrize("healed", [False, True])
+def test_what_is_written_is_told_as_a_calendar_reads_it(shelf: Shelf, *, healed: bool) -> None:
+    """Healing marks what is a substitute, and what stays vacated."""
     part = shelf.lease.reservations[0].id
+    more: tuple[dict[str, Any], ...] = ({"substitute": True}, {"left_at": NOW}) if healed else ({}, {})
     picks = (Pick(shelf.first, 1, None), Pick(shelf.second, 3, {"VCPU": 2}))
-    grants = [Grant(HOST_POOL, 1, part, pick) for pick in picks]
+    grants = [Grant(HOST_POOL, 1, part, pick, **marks) for pick, marks in zip(picks, more, strict=True)]
 
     def grant(connection: Connection) -> list[tuple[Any, ...]]:
         return insert_allocations(connection, shelf.lease.id, hours(1, 2), grants, Cause.GRANTED)
@@ -135,6 +138,8 @@ def test_what_is_written_is_told_as_a_calendar_reads_it(shelf: Shelf) -> None:
         assert changed_allocations(connection, HOST_POOL, 1) == ([], False)
     assert sorted(written) == [(HOST_POOL, *row) for row in read]
     assert [row[-1] for row in written] == [False, False]
+    marked = [(each.substitute, each.left_at, each.given_up) for each in shelf.held().values()]
+    assert marked == [(healed, None, False), (False, NOW if healed else None, False)]
     assert with_resources
 
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from leasehold.cloud.sandbox.seed import NETWORK_ID, SUGGESTED_FLOATING_IPS
+from tests.db.examples import statements
 
 if TYPE_CHECKING:
+    from leasehold.leasing.service import Service
     from tests.api.conftest import Client, Clock
 
 pytestmark = pytest.mark.slow
@@ -86,6 +88,14 @@ def test_pages_one_after_the_other_are_the_whole_list(reader: Client) -> None:
         while len(pages[-1]) == 2:
             pages.append(listed(reader, path, limit=2, marker=pages[-1][-1][ident]))
         assert [item for page in pages for item in page] == whole, path
+
+
+def test_the_database_cuts_a_page(reader: Client, service: Service) -> None:
+    for path in LISTS:
+        with statements(service.db.engine) as seen:
+            assert len(listed(reader, path, limit=1)) == 1, path
+        # No statement without a limit reads the whole list before: those that follow are for what was chosen.
+        assert "LIMIT" in next(each for each in seen if "FROM" in each), path
 
 
 def test_sorted_lists_have_the_order_and_the_pages_that_are_asked_for(reader: Client) -> None:

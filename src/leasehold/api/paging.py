@@ -1,24 +1,18 @@
-"""`limit`, `marker`, `sort` and filters: one mechanism for all lists, from 1.3 on (feature L2, decision 0072).
-
-The list of leases reads only what is asked for from the database; all others choose from what they would show anyway.
-"""
+"""`limit`, `marker`, `sort` and filters: one mechanism for all lists, from 1.3 on (feature L2, decision 0072)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from leasehold.api.versions import FILTERS
 from leasehold.model.errors import InvalidInputError
-from leasehold.model.paging import Sort
+from leasehold.model.paging import WHOLE, Part, Sort
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator
 
     from leasehold.api.call import Call
-
-    Item = Mapping[str, Any]
 
 LONGEST_PAGE: Final = 1_000
 LONGEST_VALUE: Final = 255
@@ -29,16 +23,14 @@ DIRECTIONS: Final = {"": False, "asc": False, "desc": True}
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """By which keys of its items a list is filtered and sorted; `ident` is the key with an item's id.
+    """By which keys of its items a list is filtered and sorted; without `sorts` it keeps its order.
 
     A filter is a text that the item has to show, or one of several by commas; those in `switches` are true or false.
-    Without `sorts` the list keeps its order, and may be as long as it likes, because it is never in memory.
     """
 
     texts: tuple[str, ...] = ()
     switches: tuple[str, ...] = ()
     sorts: tuple[str, ...] = ()
-    ident: str = "id"
 
     @property
     def query(self) -> tuple[str, ...]:
@@ -46,22 +38,16 @@ class Choice:
         paging = PAGES if self.sorts else PAGES[:2]
         return (*paging, *self.texts, *self.switches)
 
-    def of(self, call: Call, items: Iterable[Item]) -> Iterator[Item]:
-        """Yield what the query asks for; before 1.3 everything. Raises InvalidInputError with the key.
+    def asked(self, call: Call) -> Part:
+        """Return the part of the list that the query asks for; before 1.3 all. Raises InvalidInputError with the key.
 
         The marker is the last item of the page before, and has to be in the list still.
         """
         if call.version < FILTERS:
-            yield from items
-            return
-        wanted, sort = dict(self._wanted(call)), asked_sort(call, self.sorts) if self.sorts else None
+            return WHOLE
         limit, marker = asked_page(call)
-        if sort is not None:
-            items = _sorted(items, sort)
-        if marker is not None:
-            items = self._after(marker, items)
-        chosen = (item for item in items if all(item.get(key) in values for key, values in wanted.items()))
-        yield from islice(chosen, limit)
+        sort = asked_sort(call, self.sorts) if self.sorts else None
+        return Part(limit, marker, sort, dict(self._wanted(call)))
 
     def _wanted(self, call: Call) -> Iterator[tuple[str, frozenset[str | bool]]]:
         for key in self.texts:
@@ -75,19 +61,6 @@ class Choice:
             wanted = call.query_switch(key)
             if wanted is not None:
                 yield key, frozenset({wanted})
-
-    def _after(self, marker: str, items: Iterable[Item]) -> Iterator[Item]:
-        """Return the items after the marker; raises InvalidInputError if it is not there."""
-        rest = iter(items)
-        if not any(item[self.ident] == marker for item in rest):
-            raise unknown_marker()
-        return rest
-
-
-def unknown_marker() -> InvalidInputError:
-    """Return the refusal of a marker that is not in the list."""
-    message = "marker is not in this list, or not any more. Send the id of the last item of the page before, "
-    return InvalidInputError(message + "or no marker to begin again.", field="marker")
 
 
 def asked_words(call: Call, key: str, known: Collection[str], what: str) -> frozenset[str]:
@@ -120,11 +93,3 @@ def asked_sort(call: Call, keys: Iterable[str]) -> Sort | None:
         message = f"sort has to be one of {', '.join(keys)}, and may end in :asc or :desc."
         raise InvalidInputError(message, field="sort")
     return Sort(key, descending=DIRECTIONS[direction])
-
-
-def _sorted(items: Iterable[Item], sort: Sort) -> list[Item]:
-    """Return the items in their order; those that have nothing to sort by come last, whatever the direction."""
-    found = list(items)
-    known = [item for item in found if item[sort.key] is not None]
-    known.sort(key=lambda item: item[sort.key], reverse=sort.descending)
-    return [*known, *(item for item in found if item[sort.key] is None)]

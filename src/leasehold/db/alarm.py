@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, func, insert, or_, select, update
+from sqlalchemy import case, delete, func, insert, or_, select, update
 
+from leasehold.db.paging import Listed, of_project
 from leasehold.db.tables import alarms
-from leasehold.model.alarm import Alarm
+from leasehold.model.alarm import Alarm, AlarmState
+from leasehold.model.paging import WHOLE, Part
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -17,6 +19,12 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
 
 _NAMES = tuple(each.name for each in fields(Alarm))
+_STATE = case(
+    (alarms.c.available.is_(None), AlarmState.UNKNOWN),
+    (alarms.c.low.is_(True), AlarmState.LOW),
+    else_=AlarmState.OK,
+)
+_LISTED = Listed(alarms, {"state": _STATE})
 
 
 def add_alarm(connection: Connection, new: Alarm) -> None:
@@ -30,12 +38,9 @@ def count_alarms(connection: Connection, project_id: str) -> int:
     return connection.execute(query).scalar_one()
 
 
-def list_alarms(connection: Connection, project_id: str | None) -> Sequence[Alarm]:
-    """Return the alarms of a project, or with None of all projects, oldest first."""
-    query = select(alarms).order_by(alarms.c.created_at, alarms.c.id)
-    if project_id is not None:
-        query = query.where(alarms.c.project_id == project_id)
-    return list(map(_alarm, connection.execute(query)))
+def list_alarms(connection: Connection, project_id: str | None, part: Part = WHOLE) -> Sequence[Alarm]:
+    """Return a part of the alarms of a project, or with None of all projects, oldest first."""
+    return list(map(_alarm, _LISTED.rows(connection, part, *of_project(alarms, project_id))))
 
 
 def find_alarm(connection: Connection, ident: str) -> Alarm | None:

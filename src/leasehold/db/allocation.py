@@ -266,13 +266,13 @@ def each_allocation(
     lease_id: str | None,
     reservation_id: str | None,
     since: datetime,
-    number: int | None = None,
+    within: tuple[int, int] | None = None,
 ) -> Iterator[tuple[int, list[Allocation]]]:
     """Yield the allocations of existing leases by resource number, in the order of their start, with the lease's dates.
 
-    With a `number`, only those of this resource. Without a lease and a reservation, only those that end at `since` or
-    later (contract http-api §6.1). Released allocations and those of ended leases are left out (contract resources §2,
-    "Effects"). Rows are read as the caller takes them, `LISTED` at a time.
+    With `within`, only those of the resources from one number to another. Without a lease and a reservation, only
+    those that end at `since` or later (contract http-api §6.1). Released allocations and those of ended leases are left
+    out (contract resources §2, "Effects"). Rows are read as the caller takes them, `LISTED` at a time.
     """
     query = (
         select(allocations, leases.c.start_at, leases.c.end_at)
@@ -285,8 +285,8 @@ def each_allocation(
             leases.c.status != LeaseStatus.TERMINATED,
         )
     )
-    if number is not None:
-        query = query.where(allocations.c.resource_number == number)
+    if within is not None:
+        query = query.where(allocations.c.resource_number.between(*within))
     if lease_id is not None:
         query = query.where(allocations.c.lease_id == lease_id)
     if reservation_id is not None:

@@ -52,6 +52,13 @@ class _AsJsonText(TypeDecorator[Any]):
         return orjson.dumps(value).decode()
 
 
+class AfterSlash(FunctionElement[str]):
+    """What follows the last slash of a text; the whole text without one."""
+
+    type = Text()
+    inherit_cache = True
+
+
 def _column(element: FunctionElement[Any]) -> Any:
     (column,) = element.clauses
     return column
@@ -82,3 +89,21 @@ def _as_it_is(element: JsonText, compiler: SQLCompiler, **options: Any) -> str:
 @compiles(JsonText, "postgresql")
 def _as_text(element: JsonText, compiler: SQLCompiler, **options: Any) -> str:
     return compiler.process(cast(_column(element), Text), **options)
+
+
+@compiles(AfterSlash)
+def _last_part(element: AfterSlash, compiler: SQLCompiler, **options: Any) -> str:
+    return compiler.process(func.substring_index(_column(element), "/", -1), **options)
+
+
+@compiles(AfterSlash, "postgresql")
+def _matching(element: AfterSlash, compiler: SQLCompiler, **options: Any) -> str:
+    return compiler.process(func.substring(_column(element), "[^/]*$"), **options)
+
+
+@compiles(AfterSlash, "sqlite")
+def _trimmed(element: AfterSlash, compiler: SQLCompiler, **options: Any) -> str:
+    # From its end all is cut that is no slash, and what is left is cut from its beginning.
+    text = _column(element)
+    before = func.rtrim(text, func.replace(text, "/", ""))
+    return compiler.process(func.substr(text, func.length(before) + 1), **options)

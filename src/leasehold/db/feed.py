@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, func, insert, select
 
+from leasehold.db.paging import Listed, of_project
 from leasehold.db.tables import feeds
 from leasehold.model.feed import Feed
+from leasehold.model.paging import WHOLE, Part
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
 
 _NAMES = tuple(each.name for each in fields(Feed))
+_LISTED = Listed(feeds)
 
 
 def add_feed(connection: Connection, new: Feed) -> None:
@@ -29,12 +32,9 @@ def count_feeds(connection: Connection, project_id: str) -> int:
     return connection.execute(query).scalar_one()
 
 
-def list_feeds(connection: Connection, project_id: str | None) -> Sequence[Feed]:
-    """Return the feeds of a project, or with None of all projects, oldest first."""
-    query = select(feeds).order_by(feeds.c.created_at, feeds.c.id)
-    if project_id is not None:
-        query = query.where(feeds.c.project_id == project_id)
-    return list(map(_feed, connection.execute(query)))
+def list_feeds(connection: Connection, project_id: str | None, part: Part = WHOLE) -> Sequence[Feed]:
+    """Return a part of the feeds of a project, or with None of all projects, oldest first."""
+    return list(map(_feed, _LISTED.rows(connection, part, *of_project(feeds, project_id))))
 
 
 def find_feed(connection: Connection, ident: str) -> Feed | None:

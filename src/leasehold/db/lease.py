@@ -70,12 +70,13 @@ _new: Callable[[type[Any]], Any] = object.__new__
 
 
 _HELD_BY_ID = select(allocations).where(among_few(allocations.c.lease_id)).order_by(allocations.c.id)
-_SORTS: Mapping[str, Column[Any]] = {  # the keys of LEASE_SORTS
+_SORTS: Mapping[str, Column[Any]] = {  # the keys of LEASE_SORTS, and that of offers
     "created_at": leases.c.created_at,
     "start_date": leases.c.start_at,
     "end_date": leases.c.end_at,
     "name": leases.c.name,
     "status": leases.c.status,
+    "expires_at": leases.c.offered_until,
 }
 _PLACE = (leases.c.created_at, leases.c.id)
 # An event tells of every lease, and of no offer that was not accepted.
@@ -333,6 +334,8 @@ def _wanted(wanted: LeaseFilter) -> Iterator[ColumnElement[bool]]:
         yield leases.c.end_at > wanted.ends_after
     if wanted.starts_before is not None:
         yield leases.c.start_at < wanted.starts_before
+    if wanted.lapses_after is not None:
+        yield leases.c.offered_until > wanted.lapses_after
 
 
 def _follows(sort: Sort, value: Any, last: str) -> ColumnElement[bool]:

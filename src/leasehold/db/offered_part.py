@@ -22,6 +22,13 @@ if TYPE_CHECKING:
     from leasehold.model.resource import Resource
 
 _OVER = (LeaseStatus.TERMINATING, LeaseStatus.TERMINATED, LeaseStatus.DELETING)
+LENDABLE = (
+    leases.c.id == reservations.c.lease_id,
+    leases.c.deleted_at.is_(None),
+    leases.c.status.not_in(_OVER),
+    reservations.c.cloud[DROPPED].as_string().is_(None),
+)
+"""The conditions of a reservation that was not dropped, and its lease, which is neither over nor deleted."""
 
 
 def parts_of(connection: Connection, rows: Iterable[Row[Any]]) -> dict[str, OfferedPart]:
@@ -48,12 +55,8 @@ def parts_of(connection: Connection, rows: Iterable[Row[Any]]) -> dict[str, Offe
 
 def _ends(connection: Connection, ids: Iterable[str]) -> Mapping[str, datetime]:
     """Return the ends of those reservations that were not dropped, of leases that are neither over nor deleted."""
-    query = (
-        select(reservations.c.id, reservations.c.cloud, leases.c.end_at)
-        .join(leases, leases.c.id == reservations.c.lease_id)
-        .where(reservations.c.id.in_(sorted(ids)), leases.c.deleted_at.is_(None), leases.c.status.not_in(_OVER))
-    )
-    return {row.id: row.end_at for row in connection.execute(query) if not row.cloud.get(DROPPED)}
+    query = select(reservations.c.id, leases.c.end_at).where(reservations.c.id.in_(sorted(ids)), *LENDABLE)
+    return {row.id: row.end_at for row in connection.execute(query)}
 
 
 def _held(connection: Connection, ids: Iterable[str]) -> Mapping[str, list[Resource]]:

@@ -12,15 +12,20 @@ from leasehold.model.states import LeaseStatus
 from leasehold.model.windows import Window
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from sqlalchemy import Connection
 
 _SHOWN = (leases.c.id, leases.c.project_id, leases.c.start_at, leases.c.end_at, leases.c.status)
 
 
-def uses_of_owned(connection: Connection, project_id: str | None) -> dict[int, list[OwnedUse]]:
+def uses_of_owned(
+    connection: Connection, project_id: str | None, page: Collection[int] | None = None
+) -> dict[int, list[OwnedUse]]:
     """Return the leases that have, or have not given back, resources of a project, or with None of any owner.
 
-    By the number of the resource, the first to begin first. Offers that nobody has accepted are left out.
+    By the number of the resource, the first to begin first; with a `page` only those of the resources of these numbers.
+    Offers that nobody has accepted are left out.
     """
     mine = resources.c.owner.is_not(None) if project_id is None else resources.c.owner == project_id
     query = (
@@ -32,6 +37,8 @@ def uses_of_owned(connection: Connection, project_id: str | None) -> dict[int, l
         .where(leases.c.deleted_at.is_(None), leases.c.status != LeaseStatus.OFFERED)
         .order_by(leases.c.start_at, leases.c.id)
     )
+    if page is not None:
+        query = query.where(resources.c.number.in_(page))
     found: dict[int, list[OwnedUse]] = {}
     for number, ident, project, start, end, status in connection.execute(query):
         use = OwnedUse(ident, project, Window(start, end), LeaseStatus(status))

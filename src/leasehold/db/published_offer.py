@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, func, insert, or_, select, update
+from sqlalchemy import and_, case, exists, func, insert, or_, select, update
 
-from leasehold.db.offered_part import parts_of
+from leasehold.db.offered_part import LENDABLE, parts_of
+from leasehold.db.paging import Listed
 from leasehold.db.resource import resources_by_number
-from leasehold.db.tables import leases, published_offers
-from leasehold.model.published_offer import PublishedOffer
+from leasehold.db.tables import leases, published_offers, reservations, resources
+from leasehold.model.paging import WHOLE, Part
+from leasehold.model.published_offer import PublishedOffer, PublishedStatus
 from leasehold.model.states import LeaseStatus
 from leasehold.model.windows import Window
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from sqlalchemy import Connection, Row, Select
+    from sqlalchemy import ColumnElement, Connection, Row
 
     from leasehold.model.published_offer import OfferedPart
 
@@ -46,17 +48,38 @@ def add_published(connection: Connection, new: PublishedOffer) -> None:
 
 def find_published(connection: Connection, ident: str) -> PublishedOffer | None:
     """Return an offer, deleted or not; None if there is none."""
-    return next(iter(_found(connection, select(published_offers).where(published_offers.c.id == ident))), None)
+    rows = connection.execute(select(published_offers).where(published_offers.c.id == ident)).all()
+    return next(iter(_found(connection, rows)), None)
 
 
-def list_published(connection: Connection, project_id: str | None, now: datetime) -> Sequence[PublishedOffer]:
-    """Return the offers of a project and what may be open to it, or with None all, the first to begin first."""
-    query = select(published_offers).order_by(published_offers.c.start_at, published_offers.c.id)
+def list_published(
+    connection: Connection, project_id: str | None, now: datetime, part: Part = WHOLE
+) -> Sequence[PublishedOffer]:
+    """Return a part of the offers of a project and what is open to it, or with None of all, by their start."""
+    status, which = _status(now), []
     if project_id is not None:
         to_it = or_(published_offers.c.for_project.is_(None), published_offers.c.for_project == project_id)
-        ahead = and_(published_offers.c.deleted_at.is_(None), published_offers.c.end_at > now)
-        query = query.where(or_(published_offers.c.project_id == project_id, and_(ahead, to_it)))
-    return _found(connection, query)
+        open_to_it = and_(to_it, status == PublishedStatus.AVAILABLE)
+        which = [or_(published_offers.c.project_id == project_id, open_to_it)]
+    keys = {"status": status, "start_date": published_offers.c.start_at, "end_date": published_offers.c.end_at}
+    order = (published_offers.c.start_at, published_offers.c.id)
+    return _found(connection, Listed(published_offers, keys, order).rows(connection, part, *which))
+
+
+def _status(now: datetime) -> ColumnElement[str]:
+    """Return what `PublishedOffer.status` says."""
+    of_owner = exists().where(
+        resources.c.number == published_offers.c.resource_number,
+        resources.c.deleted_at.is_(None),
+        resources.c.owner == published_offers.c.project_id,
+    )
+    of_lease = exists().where(reservations.c.id == published_offers.c.reservation_id, *LENDABLE, leases.c.end_at > now)
+    return case(
+        (published_offers.c.deleted_at.is_not(None), PublishedStatus.DELETED),
+        (published_offers.c.end_at <= now, PublishedStatus.EXPIRED),
+        (or_(of_owner, of_lease), PublishedStatus.AVAILABLE),
+        else_=PublishedStatus.ERROR,
+    )
 
 
 def overlapping(connection: Connection, new: PublishedOffer) -> str | None:
@@ -81,7 +104,7 @@ def offers_of_part(connection: Connection, part: OfferedPart, window: Window) ->
         published_offers.c.start_at < window.end,
         published_offers.c.end_at > window.start,
     )
-    return _found(connection, query)
+    return _found(connection, connection.execute(query).all())
 
 
 def count_published(connection: Connection, project_id: str, now: datetime) -> int:
@@ -113,8 +136,8 @@ def claims_of(connection: Connection, ident: str) -> Sequence[str]:
     return connection.execute(query.order_by(leases.c.id)).scalars().all()
 
 
-def _found(connection: Connection, query: Select[Any]) -> list[PublishedOffer]:
-    rows, found = connection.execute(query).all(), list[PublishedOffer]()
+def _found(connection: Connection, rows: Sequence[Row[Any]]) -> list[PublishedOffer]:
+    found = list[PublishedOffer]()
     for first in range(0, len(rows), CHUNK):
         found += _as_offers(connection, rows[first : first + CHUNK])
     return found

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from json import dumps
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, delete, insert, null, select, union_all, update
+from sqlalchemy import BigInteger, bindparam, case, cast, delete, func, insert, null, select, union_all, update
 
+from leasehold.db.dialects import AfterSlash, JsonText
+from leasehold.db.paging import Listed
 from leasehold.db.tables import resource_properties, resources
 from leasehold.model.membership import Membership
+from leasehold.model.paging import WHOLE, Part
 from leasehold.model.resource import Health, Resource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from sqlalchemy import BindParameter, Connection, Row, Select
+    from sqlalchemy import BindParameter, ColumnElement, Connection, Row, Select
 
 _BY_POOL = (
     select(resources)
@@ -36,6 +40,25 @@ _BY_NUMBER = union_all(
     ).where(resource_properties.c.resource_number.in_(_NUMBERS)),
 )
 """Resources, and their properties as rows that have nothing else than a number."""
+_ATTRIBUTES = resources.c.attributes
+_MEMBERSHIP = func.coalesce(resources.c.membership, Membership.RESERVATION)
+_DISABLED = resources.c.disabled.is_(True)
+_UNCHECKED = case((resources.c.reservable, Health.HEALTHY), else_=Health.DISABLED)
+_TEXTS = (
+    *("hypervisor_hostname", "hypervisor_type", "availability_zone"),
+    *("floating_ip_address", "floating_network_id", "subnet_id"),
+)
+_SHOWN: Mapping[str, ColumnElement[Any]] = {
+    "name": func.coalesce(func.nullif(AfterSlash(resources.c.reference), ""), resources.c.id),
+    "resource_type": resources.c.type,
+    "health": func.coalesce(resources.c.health, _UNCHECKED),
+    "pool": _MEMBERSHIP,
+    "disabled": _DISABLED,
+    "reservable": resources.c.reservable & _MEMBERSHIP.in_([Membership.RESERVATION]) & ~_DISABLED,
+    **{key: _ATTRIBUTES[key].as_string() for key in _TEXTS},
+    **{key: cast(_ATTRIBUTES[key].as_string(), BigInteger) for key in ("vcpus", "memory_mb", "local_gb")},
+}
+_LISTED = Listed(resources, _SHOWN, (resources.c.number,))
 
 
 def _resource(row: Row[Any], properties: Mapping[str, str]) -> Resource:
@@ -95,9 +118,21 @@ def _alive(resource_type: str) -> Select[Any]:
     return select(resources).where(resources.c.type == resource_type, resources.c.alive == 1)
 
 
-def list_resources(connection: Connection, resource_type: str) -> list[Resource]:
-    """Return all enrolled resources of a type in the order of their enrolment."""
-    rows = connection.execute(_alive(resource_type).order_by(resources.c.number)).all()
+def list_resources(
+    connection: Connection, resource_type: str, part: Part = WHOLE, *, closed_to: str | None = None
+) -> list[Resource]:
+    """Return a part of the enrolled resources of a type, in the order of their enrolment.
+
+    With `closed_to` without those that other projects than this one alone may use.
+    """
+    which = [resources.c.type == resource_type, resources.c.alive == 1]
+    if closed_to is not None:
+        named = JsonText(resources.c.projects).contains(dumps(closed_to), autoescape=True)
+        which.append(resources.c.projects.is_(None) | named)
+    rows = _LISTED.rows(connection, part, *which)
+    if part.limit is not None:
+        found = resources_by_number(connection, [row.number for row in rows])
+        return [found[row.number] for row in rows]
     of_type = (
         select(resource_properties)
         .join(resources, resources.c.number == resource_properties.c.resource_number)
@@ -155,11 +190,13 @@ def closed_to(connection: Connection, resource_type: str, project_id: str) -> li
     return [row.number for row in rows if project_id not in row.projects]
 
 
-def owned_resources(connection: Connection, project_id: str | None) -> list[Resource]:
-    """Return the enrolled resources of all types that belong to a project, or with None to any; without properties."""
+def owned_resources(connection: Connection, project_id: str | None, part: Part = WHOLE) -> list[Resource]:
+    """Return a part of the enrolled resources of all types that belong to a project, or with None to any.
+
+    Without properties.
+    """
     mine = resources.c.owner.is_not(None) if project_id is None else resources.c.owner == project_id
-    query = select(resources).where(resources.c.alive == 1, mine).order_by(resources.c.number)
-    return _assemble(connection.execute(query), ())
+    return _assemble(_LISTED.rows(connection, part, resources.c.alive == 1, mine), ())
 
 
 def find_resource(connection: Connection, resource_type: str, ident: str) -> Resource | None:

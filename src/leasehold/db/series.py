@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, insert, select, update
 
+from leasehold.db.paging import Listed, of_project
 from leasehold.db.tables import leases, series
+from leasehold.model.paging import WHOLE, Part
 from leasehold.model.series import Granted, Occurrence, Refusal, Series
 from leasehold.model.states import LeaseStatus
 from leasehold.model.windows import Window
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Row
 
+_LISTED = Listed(series)
 CHUNK = 500
 """Ids in one query, so that no database refuses it as too long."""
 _THERE = series.c.deleted_at.is_(None)
@@ -53,12 +56,9 @@ def find_series(connection: Connection, ident: str, *, lock: bool = False, gone:
     return None if row is None or (row.deleted_at is not None and not gone) else _series(row)
 
 
-def list_series(connection: Connection, project_id: str | None) -> Sequence[Series]:
-    """Return the series of a project, or with None of all projects, oldest first."""
-    query = select(series).where(_THERE).order_by(series.c.created_at, series.c.id)
-    if project_id is not None:
-        query = query.where(series.c.project_id == project_id)
-    return list(map(_series, connection.execute(query)))
+def list_series(connection: Connection, project_id: str | None, part: Part = WHOLE) -> Sequence[Series]:
+    """Return a part of the series of a project, or with None of all projects, oldest first."""
+    return list(map(_series, _LISTED.rows(connection, part, _THERE, *of_project(series, project_id))))
 
 
 def granted(connection: Connection, lease_ids: Sequence[str]) -> Mapping[str, Granted]:

@@ -9,10 +9,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, bindparam, delete, exists, func, insert, or_, select, update
+from sqlalchemy import and_, bindparam, case, delete, exists, func, insert, or_, select, update
 
+from leasehold.db.paging import Listed, of_project
 from leasehold.db.tables import dead_letters, event_log, outbox, subscriptions
+from leasehold.model.paging import WHOLE, Part
 from leasehold.model.subscription import SUBSCRIBABLE, Candidate, Channel, DeadLetter, Subscription
+from leasehold.model.subscription import SubscriptionStatus as Status
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -64,6 +67,12 @@ _CLAIM = (
     .values(claimed_by=bindparam("claimer"), claim_until=bindparam("until"), served_at=bindparam("now"))
 )
 _NAMES = tuple(each.name for each in fields(Subscription))
+_STATUS = case(
+    (subscriptions.c.suspended_at.is_not(None), Status.SUSPENDED),
+    (subscriptions.c.failing_since.is_(None), Status.ACTIVE),
+    else_=Status.FAILING,
+)
+_LISTED = Listed(subscriptions, {"status": _STATUS, "own": subscriptions.c.own.is_(True)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +107,9 @@ def count_subscriptions(connection: Connection, project_id: str) -> int:
     return connection.execute(query).scalar_one()
 
 
-def list_subscriptions(connection: Connection, project_id: str | None) -> Sequence[Subscription]:
-    """Return the subscriptions of a project, or with None of all projects, oldest first; the bus is none of them."""
-    query = select(subscriptions).where(_VISIBLE).order_by(subscriptions.c.created_at, subscriptions.c.id)
-    if project_id is not None:
-        query = query.where(subscriptions.c.project_id == project_id)
-    return list(map(_subscription, connection.execute(query)))
+def list_subscriptions(connection: Connection, project_id: str | None, part: Part = WHOLE) -> Sequence[Subscription]:
+    """Return a part of the subscriptions of a project, or with None of all projects, oldest first, without the bus."""
+    return list(map(_subscription, _LISTED.rows(connection, part, _VISIBLE, *of_project(subscriptions, project_id))))
 
 
 def find_subscription(

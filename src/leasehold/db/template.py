@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import delete, func, insert, select, update
 
+from leasehold.db.paging import Listed
 from leasehold.db.tables import lease_templates
+from leasehold.model.paging import WHOLE, Part
 from leasehold.model.template import Template
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 _PUBLIC: Final = ""
 """The scope of public templates; no project has an empty id."""
+_LISTED = Listed(lease_templates, {"public": lease_templates.c.scope == _PUBLIC})
 
 
 def add_template(connection: Connection, new: Template) -> None:
@@ -33,12 +36,10 @@ def count_templates(connection: Connection, template: Template) -> int:
     return connection.execute(query).scalar_one()
 
 
-def list_templates(connection: Connection, project_id: str | None) -> Sequence[Template]:
-    """Return the templates of a project and the public ones, or with None those of all projects, oldest first."""
-    query = select(lease_templates).order_by(lease_templates.c.created_at, lease_templates.c.id)
-    if project_id is not None:
-        query = query.where(lease_templates.c.scope.in_([project_id, _PUBLIC]))
-    return list(map(_template, connection.execute(query)))
+def list_templates(connection: Connection, project_id: str | None, part: Part = WHOLE) -> Sequence[Template]:
+    """Return a part of the templates of a project and the public ones, or with None of all projects, oldest first."""
+    mine = () if project_id is None else (lease_templates.c.scope.in_([project_id, _PUBLIC]),)
+    return list(map(_template, _LISTED.rows(connection, part, *mine)))
 
 
 def find_template(connection: Connection, ident: str) -> Template | None:

@@ -22,6 +22,7 @@ from leasehold.model.alarm import Alarm, Count, crossing
 from leasehold.model.budget import Budget
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.errors import LeaseholdError, NotFoundError, TakesTooLongError, TooManyAlarmsError
+from leasehold.model.paging import WHOLE, Part
 from leasehold.model.windows import Window, from_seconds, to_seconds
 
 if TYPE_CHECKING:
@@ -110,10 +111,10 @@ def _uncounted(kind: Kind[Any], raw: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in kind.asked(raw).items() if name not in kind.counts}
 
 
-def list_alarms(service: Service, project_id: str | None) -> Sequence[Alarm]:
-    """Return the alarms of a project, or with None of all projects, oldest first."""
+def list_alarms(service: Service, project_id: str | None, part: Part = WHOLE) -> Sequence[Alarm]:
+    """Return a part of the alarms of a project, or with None of all projects, oldest first."""
     with service.db.reading() as connection:
-        return rows.list_alarms(connection, project_id)
+        return rows.list_alarms(connection, project_id, part)
 
 
 def get_alarm(service: Service, ident: str) -> Alarm:

@@ -12,7 +12,7 @@ from leasehold.db.project import enter
 from leasehold.model.errors import NotFoundError, TooManyFeedsError, UnknownFeedError
 from leasehold.model.feed import Feed, digest_of, new_secret, read_token, write_token
 from leasehold.model.lease_filter import LeaseFilter
-from leasehold.model.paging import Sort
+from leasehold.model.paging import WHOLE, Part, Sort
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,10 +58,10 @@ def make_feed(service: Service, caller: Caller, name: str, *, own: bool) -> tupl
     return new, write_token(new.id, secret)
 
 
-def list_feeds(service: Service, project_id: str | None) -> Sequence[Feed]:
-    """Return the feeds of a project, or with None of all projects, oldest first."""
+def list_feeds(service: Service, project_id: str | None, part: Part = WHOLE) -> Sequence[Feed]:
+    """Return a part of the feeds of a project, or with None of all projects, oldest first."""
     with service.db.reading() as connection:
-        return rows.list_feeds(connection, project_id)
+        return rows.list_feeds(connection, project_id, part)
 
 
 def get_feed(service: Service, ident: str) -> Feed:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leasehold.db.lease import each_lease, find_lease, save_lease
+from leasehold.db.lease import find_lease, save_lease
 from leasehold.db.outbox import put_event
 from leasehold.db.task import LEASE, hurry_task
 from leasehold.leasing.create import create_lease
 from leasehold.leasing.lapse import Ending
+from leasehold.leasing.queries import each_lease
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.errors import (
     InvalidInputError,
@@ -21,6 +22,8 @@ from leasehold.model.errors import (
     TooManyOffersError,
 )
 from leasehold.model.held_offer import OfferState, state_of
+from leasehold.model.lease_filter import LeaseFilter
+from leasehold.model.paging import OLDEST_FIRST, WHOLE, Part
 from leasehold.model.reminder import armed
 from leasehold.model.transitions import Trigger, move
 
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from leasehold.db.lease import ListPart
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller, Sight
     from leasehold.model.draft import LeaseDraft
@@ -64,12 +68,11 @@ def get_offer(service: Service, ident: str) -> Lease:
         return _found(find_lease(connection, ident, gone=True), ident)
 
 
-def list_offers(service: Service, project_id: str | None) -> Sequence[Lease]:
-    """Return the open offers of a project (None: of all projects), oldest first, without their resources."""
-    with service.db.reading() as connection:
-        found = list(each_lease(connection, project_id, offered=True))
-    now = service.now()
-    return [each for each in found if state_of(each, now) is OfferState.OPEN]
+def list_offers(service: Service, project_id: str | None, part: Part = WHOLE) -> Sequence[Lease]:
+    """Return a part of the open offers of a project (None: of all projects), oldest first, without their resources."""
+    asked: ListPart = {"limit": part.limit, "sort": part.sort or OLDEST_FIRST, "offered": True}
+    asked["wanted"] = LeaseFilter(lapses_after=service.now())
+    return list(each_lease(service, project_id, marker=part.marker, **asked))
 
 
 def accept_offer(service: Service, ident: str) -> Lease:

@@ -12,6 +12,7 @@ from leasehold.leasing.delete import delete_lease
 from leasehold.leasing.sub_lease import sub_leases_with
 from leasehold.model.errors import ConflictError, NotFoundError
 from leasehold.model.owned_resource import OwnedResource
+from leasehold.model.paging import WHOLE, Part
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,10 +23,12 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
 
 
-def list_owned(service: Service, project_id: str | None) -> Sequence[OwnedResource]:
-    """Return the resources of a project, or with None of all owners, each with the leases that use it."""
+def list_owned(service: Service, project_id: str | None, part: Part = WHOLE) -> Sequence[OwnedResource]:
+    """Return a part of the resources of a project, or with None of all owners, each with the leases that use it."""
     with service.db.reading() as connection:
-        found, uses = owned_resources(connection, project_id), uses_of_owned(connection, project_id)
+        found = owned_resources(connection, project_id, part)
+        page = None if part.limit is None else [each.number for each in found]
+        uses = uses_of_owned(connection, project_id, page)
     return [OwnedResource(each, uses.get(each.number, ())) for each in found]
 
 

@@ -24,6 +24,7 @@ from leasehold.model.errors import (
     OffersOverlapError,
     TooManyPublishedError,
 )
+from leasehold.model.paging import WHOLE, Part
 from leasehold.model.published_offer import PublishedOffer, PublishedStatus
 from leasehold.model.resource import HOST_POOL
 from leasehold.model.states import LeaseStatus
@@ -103,12 +104,10 @@ def _new(service: Service, caller: Caller, wish: Publication, resource: Resource
     )
 
 
-def list_published(service: Service, project_id: str | None) -> Sequence[PublishedOffer]:
-    """Return the offers of a project and those that are open to it, or with None all, the first to begin first."""
-    now = service.now()
+def list_published(service: Service, project_id: str | None, part: Part = WHOLE) -> Sequence[PublishedOffer]:
+    """Return a part of the offers of a project and what is open to it, or with None of all, by their start."""
     with service.db.reading() as connection:
-        found = rows.list_published(connection, project_id, now)
-    return [each for each in found if project_id is None or each.visible_to(project_id, now)]
+        return rows.list_published(connection, project_id, service.now(), part)
 
 
 def get_published(service: Service, ident: str, project_id: str | None) -> PublishedOffer:

@@ -8,8 +8,8 @@ from leasehold.db import allocation as allocation_rows
 from leasehold.db import lease as lease_rows
 from leasehold.db import property as property_rows
 from leasehold.db import resource as resource_rows
-from leasehold.model.errors import InvalidInputError, NotFoundError
-from leasehold.model.paging import OLDEST_FIRST
+from leasehold.model.errors import NotFoundError
+from leasehold.model.paging import OLDEST_FIRST, WHOLE, Part, unknown_marker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -63,9 +63,8 @@ def _after(connection: Connection, project_id: str | None, marker: str | None, p
     if marker is None:
         return part
     place = lease_rows.place_of(connection, project_id, marker, part.get("sort", OLDEST_FIRST))
-    if place is None:
-        message = "marker has to be the id of a lease of this list: the last one of the previous page."
-        raise InvalidInputError(message, field="marker")
+    if place is None or place[0] is None:
+        raise unknown_marker()
     return {**part, "after": place}
 
 
@@ -90,10 +89,12 @@ def _not_found(service: Service, resource_type: str, ident: str) -> NotFoundErro
     return NotFoundError("resource_id" if found is None else found.kind.id_name, ident)
 
 
-def list_resources(service: Service, resource_type: str) -> Sequence[Resource]:
-    """Return all enrolled resources of a type."""
+def list_resources(
+    service: Service, resource_type: str, part: Part = WHOLE, *, closed_to: str | None = None
+) -> Sequence[Resource]:
+    """Return a part of the enrolled resources of a type, without those that are `closed_to` a project."""
     with service.db.reading() as connection:
-        return resource_rows.list_resources(connection, resource_type)
+        return resource_rows.list_resources(connection, resource_type, part, closed_to=closed_to)
 
 
 def each_allocation(
@@ -103,23 +104,26 @@ def each_allocation(
     resource_id: str | None = None,
     lease_id: str | None = None,
     reservation_id: str | None = None,
+    part: Part = WHOLE,
 ) -> Iterator[tuple[Resource, Sequence[Allocation]]]:
-    """Yield every enrolled resource with its allocations, even if it has none (contract http-api §6.1).
+    """Yield a part of the enrolled resources with their allocations, even without any (contract http-api §6.1).
 
     Without a lease or a reservation, only allocations that end now or later are included. The rows are streamed.
     """
     with service.db.reading() as connection:
-        resources = resource_rows.list_resources(connection, resource_type)
-        chosen = [resource for resource in resources if resource_id in (None, resource.id)]
+        if resource_id is not None:
+            part = Part(1, wanted={"id": [resource_id]})
+        chosen = resource_rows.list_resources(connection, resource_type, part)
         if resource_id is not None and not chosen:
             raise _not_found(service, resource_type, resource_id)
         found = allocation_rows.each_allocation(
             connection,
-            [resource.pool for resource in resources[:1]],
+            [resource.pool for resource in chosen[:1]],
             lease_id=lease_id,
             reservation_id=reservation_id,
             since=service.now(),
-            number=chosen[0].number if resource_id is not None else None,
+            # They are in the order of their numbers, so those of a part are next to each other.
+            within=None if part == WHOLE or not chosen else (chosen[0].number, chosen[-1].number),
         )
         number, held = next(found, _NO_MORE)
         for resource in chosen:

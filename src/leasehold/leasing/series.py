@@ -25,6 +25,7 @@ from leasehold.leasing.once import check_key, done_and_gone
 from leasehold.model.caller import EVERYTHING, Caller
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import InvalidInputError, NotFoundError, SeriesChangedError, TooManySeriesError
+from leasehold.model.paging import WHOLE, Part
 from leasehold.model.recurrence import occurrences, read_zone
 from leasehold.model.series import Occurrence, Series
 from leasehold.model.states import LeaseStatus
@@ -202,10 +203,10 @@ def delete_series(service: Service, ident: str) -> None:
         deleted.update(left)
 
 
-def list_series(service: Service, project_id: str | None) -> Sequence[Series]:
-    """Return the series of a project, or with None of all projects, oldest first."""
+def list_series(service: Service, project_id: str | None, part: Part = WHOLE) -> Sequence[Series]:
+    """Return a part of the series of a project, or with None of all projects, oldest first."""
     with service.db.reading() as connection:
-        return rows.list_series(connection, project_id)
+        return rows.list_series(connection, project_id, part)
 
 
 def get_series(service: Service, ident: str) -> Series:

@@ -11,6 +11,7 @@ from leasehold.db import event_log
 from leasehold.db import subscription as rows
 from leasehold.db.lease import find_lease
 from leasehold.model.errors import InvalidInputError, NotFoundError, TooManySubscriptionsError
+from leasehold.model.paging import WHOLE, Part
 from leasehold.model.subscription import BUS_EVENTS, SLOW_FOR, Channel, Subscription
 from leasehold.notifications.channels import CHANNELS
 
@@ -116,10 +117,10 @@ def follow_bus(service: Service) -> Subscription:
         return service.db.transact(write)
 
 
-def list_subscriptions(service: Service, project_id: str | None) -> Sequence[Subscription]:
-    """Return the subscriptions of a project, or with None of all projects, oldest first."""
+def list_subscriptions(service: Service, project_id: str | None, part: Part = WHOLE) -> Sequence[Subscription]:
+    """Return a part of the subscriptions of a project, or with None of all projects, oldest first."""
     with service.db.reading() as connection:
-        return rows.list_subscriptions(connection, project_id)
+        return rows.list_subscriptions(connection, project_id, part)
 
 
 def get_subscription(service: Service, ident: str) -> Subscription:

@@ -28,6 +28,7 @@ from leasehold.model.errors import (
     UnknownTemplateError,
 )
 from leasehold.model.lease_type import LeaseType
+from leasehold.model.paging import WHOLE, Part
 from leasehold.model.template import Template
 from leasehold.model.windows import Window, from_seconds, to_seconds
 
@@ -103,10 +104,10 @@ def amend_template(
     return after
 
 
-def list_templates(service: Service, project_id: str | None) -> Sequence[Template]:
-    """Return the templates of a project and the public ones, or with None those of all projects, oldest first."""
+def list_templates(service: Service, project_id: str | None, part: Part = WHOLE) -> Sequence[Template]:
+    """Return a part of the templates of a project and the public ones, or with None of all projects, oldest first."""
     with service.db.reading() as connection:
-        return rows.list_templates(connection, project_id)
+        return rows.list_templates(connection, project_id, part)
 
 
 def get_template(service: Service, ident: str) -> Template:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LeaseFilter:
-    """The leases of this name and user, with one of these statuses, that end and start so; None or empty: any.
+    """The leases of this name and user, with one of these statuses, that end, start and lapse so; None or empty: any.
 
     With `deleted` those that were deleted, and no others.
     """
@@ -24,6 +24,7 @@ class LeaseFilter:
     starts_before: datetime | None = None
     user_id: str | None = None
     deleted: bool = False
+    lapses_after: datetime | None = None
 
 
 EVERY_LEASE = LeaseFilter()

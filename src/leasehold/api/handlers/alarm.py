@@ -28,8 +28,7 @@ def list_alarms(call: Call) -> Reply:
     From 1.3 on in pages, by name and state, and sorted.
     """
     project = None if call.query_all_projects() else call.caller.project_id
-    found = map(show_alarm, alarms.list_alarms(call.service, project))
-    return Reply({"alarms": list(LISTED.of(call, found))})
+    return Reply({"alarms": list(map(show_alarm, alarms.list_alarms(call.service, project, LISTED.asked(call))))})
 
 
 def create(call: Call, body: AlarmCreation) -> Reply:

@@ -12,7 +12,7 @@ from leasehold.api.views.allocation import show_allocations
 from leasehold.leasing import queries
 from leasehold.model.resource import HOST
 
-LISTED = Choice(ident="resource_id")
+LISTED = Choice()
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
@@ -28,9 +28,9 @@ def list_allocations(call: Call, resource_type: str = HOST) -> Reply:
         known(call, resource_type).name,
         lease_id=call.query_id("lease_id"),
         reservation_id=call.query_id("reservation_id"),
+        part=LISTED.asked(call),
     )
-    shown = (show_allocations(each, allocations) for each, allocations in found)
-    return Reply(Listing("allocations", LISTED.of(call, shown)))
+    return Reply(Listing("allocations", (show_allocations(each, allocations) for each, allocations in found)))
 
 
 def show(call: Call, resource_id: str, resource_type: str = HOST) -> Reply:

@@ -31,8 +31,7 @@ def list_feeds(call: Call) -> Reply:
     In pages, by name and by whether they have one user's leases, and sorted.
     """
     project = None if call.query_all_projects() else call.caller.project_id
-    found = map(show_feed, feeds.list_feeds(call.service, project))
-    return Reply({"feeds": list(LISTED.of(call, found))})
+    return Reply({"feeds": list(map(show_feed, feeds.list_feeds(call.service, project, LISTED.asked(call))))})
 
 
 def create(call: Call, body: FeedCreation) -> Reply:

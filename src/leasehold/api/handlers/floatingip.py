@@ -31,8 +31,11 @@ if TYPE_CHECKING:
 def list_floating_ips(call: Call) -> Reply:
     """Show all floating IPs; from 1.3 on in pages, by address, network and flags, and sorted."""
     show_one = partial(show_floating_ip, disabled=call.shows_disabled, projects=call.shows_projects)
-    found = (each for each in queries.list_resources(call.service, FLOATING_IP) if _seen(call, each))
-    return Reply(Listing("floatingips", LISTED.of(call, map(show_one, found))))
+    part = LISTED.asked(call)
+    # Who does not see the flag learns nothing by asking for it.
+    asks_hidden = "disabled" in part.wanted and not call.shows_disabled
+    found = queries.list_resources(call.service, FLOATING_IP, part, closed_to=call.closed_to) if not asks_hidden else ()
+    return Reply(Listing("floatingips", (show_one(each) for each in found if _seen(call, each))))
 
 
 def _seen(call: Call, address: Resource) -> bool:

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 def list_offers(call: Call) -> Reply:
     """Show the open offers of the caller's project; an administrator may ask for those of `all_projects`."""
     project = None if call.query_all_projects() else call.caller.project_id
-    found, now = held_offer.list_offers(call.service, project), call.service.now()
-    return Reply({"offers": list(LISTED.of(call, (show_offer(call, each, now) for each in found)))})
+    found, now = held_offer.list_offers(call.service, project, LISTED.asked(call)), call.service.now()
+    return Reply({"offers": [show_offer(call, each, now) for each in found]})
 
 
 def create(call: Call, body: OfferCreation) -> Reply:

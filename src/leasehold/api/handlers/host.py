@@ -49,7 +49,7 @@ DISCOVERED = frozenset(HostAnswer.__annotations__) - SINCE_1_2 - SINCE_1_3
 def list_hosts(call: Call) -> Reply:
     """Show all hosts; from 1.3 on in pages, by name, zone and flags, and sorted."""
     show_one = partial(show_host, disabled=call.shows_disabled, projects=call.shows_projects)
-    return Reply(Listing("hosts", LISTED.of(call, map(show_one, queries.list_resources(call.service, HOST)))))
+    return Reply(Listing("hosts", map(show_one, queries.list_resources(call.service, HOST, LISTED.asked(call)))))
 
 
 def show(call: Call, host_id: str) -> Reply:

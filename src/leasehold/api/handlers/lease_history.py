@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 from leasehold.api import dates
 from leasehold.api.call import Reply
-from leasehold.api.paging import Choice, asked_page, unknown_marker
+from leasehold.api.paging import Choice, asked_page
 from leasehold.api.policies import lease as lease_rules
 from leasehold.api.views.lease import lease_view, show_lease
 from leasehold.api.views.lease_history import show_changes, show_held, show_held_then
 from leasehold.leasing.lease_history import UnknownChangeError, lease_as_of, lease_history
+from leasehold.model.paging import unknown_marker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -21,8 +21,8 @@ def list_owned(call: Call) -> Reply:
     An administrator may ask for those of `all_projects`. In pages, by name and state, and sorted.
     """
     project = None if call.query_all_projects() else call.caller.project_id
-    found = map(show_owned, owned_resource.list_owned(call.service, project))
-    return Reply({"owned_resources": list(LISTED.of(call, found))})
+    found = owned_resource.list_owned(call.service, project, LISTED.asked(call))
+    return Reply({"owned_resources": list(map(show_owned, found))})
 
 
 def end_lease(call: Call, owned_id: str) -> Reply:

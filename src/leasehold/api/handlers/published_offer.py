@@ -38,8 +38,8 @@ def list_published(call: Call) -> Reply:
     An administrator may ask for those of `all_projects`. In pages, by name and status, and sorted.
     """
     project, now = None if call.query_all_projects() else call.caller.project_id, call.service.now()
-    found = (_shown(call, each, now) for each in offers.list_published(call.service, project))
-    return Reply({"published_offers": list(LISTED.of(call, found))})
+    found = offers.list_published(call.service, project, LISTED.asked(call))
+    return Reply({"published_offers": [_shown(call, each, now) for each in found]})
 
 
 def create(call: Call, body: PublishedOfferCreation) -> Reply:

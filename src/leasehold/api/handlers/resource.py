@@ -61,9 +61,9 @@ def list_types(call: Call) -> Reply:
 
 def list_resources(call: Call, resource_type: str) -> Reply:
     """Show all resources of a type; from 1.3 on in pages, by what they are and how they fare, and sorted."""
-    found = queries.list_resources(call.service, known(call, resource_type).name)
+    found = queries.list_resources(call.service, known(call, resource_type).name, LISTED.asked(call))
     show_one = partial(show_resource, projects=call.shows_projects)
-    return Reply(Listing("resources", LISTED.of(call, map(show_one, found))))
+    return Reply(Listing("resources", map(show_one, found)))
 
 
 def list_candidates(call: Call, resource_type: str) -> Reply:

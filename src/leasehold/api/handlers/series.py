@@ -37,9 +37,9 @@ def list_series(call: Call) -> Reply:
     From 1.3 on in pages, by name, and sorted.
     """
     project = None if call.query_all_projects() else call.caller.project_id
-    found = many.list_series(call.service, project)
+    found = many.list_series(call.service, project, LISTED.asked(call))
     granted = many.granted_of(call.service, found)
-    return Reply({"series": list(LISTED.of(call, (show_series(each, granted) for each in found)))})
+    return Reply({"series": [show_series(each, granted) for each in found]})
 
 
 def create(call: Call, body: SeriesCreation) -> Reply:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from leasehold.api.call import Reply
@@ -29,11 +30,11 @@ def list_subscriptions(call: Call) -> Reply:
 
     From 1.3 on in pages, by channel, target, status and lease, and sorted.
     """
-    project = None if call.query_all_projects() else call.caller.project_id
-    found = subscriptions.list_subscriptions(call.service, project)
+    project, part = None if call.query_all_projects() else call.caller.project_id, LISTED.asked(call)
     if not call.is_admin:
-        found = [each for each in found if not each.all_projects]
-    return Reply({"subscriptions": list(LISTED.of(call, map(show_subscription, found)))})
+        part = replace(part, wanted={**part.wanted, "all_projects": [False]})
+    found = subscriptions.list_subscriptions(call.service, project, part)
+    return Reply({"subscriptions": list(map(show_subscription, found))})
 
 
 def create(call: Call, body: SubscriptionCreation) -> Reply:

@@ -27,8 +27,8 @@ def list_templates(call: Call) -> Reply:
     In pages, by name and by whether they are public, and sorted.
     """
     project = None if call.query_all_projects() else call.caller.project_id
-    found = (_shown(call, each) for each in templates.list_templates(call.service, project))
-    return Reply({"templates": list(LISTED.of(call, found))})
+    found = templates.list_templates(call.service, project, LISTED.asked(call))
+    return Reply({"templates": [_shown(call, each) for each in found]})
 
 
 def create(call: Call, body: TemplateCreation) -> Reply:

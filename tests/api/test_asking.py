@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -33,6 +34,10 @@ def change(client: Client, lease: dict[str, Any], key: str | None = "fresh", **b
     return client.ask("PUT", f"/v1/leases/{lease['id']}", body, headers=headers)
 
 
+def length(lease: dict[str, Any]) -> timedelta:
+    return datetime.fromisoformat(lease["end_date"]) - datetime.fromisoformat(lease["start_date"])
+
+
 def dates(lease: dict[str, Any]) -> tuple[str, str]:
     """Return the hours and minutes of start and end."""
     return lease["start_date"][11:16], lease["end_date"][11:16]
@@ -48,8 +53,32 @@ def shown(client: Client, lease: dict[str, Any]) -> tuple[str, str]:
 def test_a_duration_counts_from_the_start(new: Client) -> None:
     lease = new.ask("POST", "/v1/leases", {**LASTING, "duration_seconds": 5400}).json["lease"]
     assert dates(lease) == ("10:00", "11:30")
-    now = new.ask("POST", "/v1/leases", {**LASTING, "start_date": "now", "duration_seconds": 60}).json["lease"]
-    assert dates(now) == ("09:30", "09:31")
+
+
+@pytest.mark.parametrize("path", ["leases", "offers", "series", "maintenances"])
+def test_a_length_from_now_is_not_cut(new: Client, host: str, clock: Clock, path: str) -> None:
+    clock.now = clock.now.replace(second=48, microsecond=250_000)
+    ask = new.but(roles="admin,member,reader") if path == "maintenances" else new
+    more = {"leases": {}, "offers": {"reservations": [HOST]}, "series": SERIES, "maintenances": {"hosts": [host]}}[path]
+    body = {**more, "name": "n", "start_date": "now", "duration_seconds": 120}
+    made = ask.ask("POST", f"/v1/{path}", body)
+    assert made.status_code == 201, made.text
+    shown = next(iter(made.json.values()))
+    lease = {"series": lambda: shown["occurrences"][0], "offers": lambda: shown["lease"]}.get(path, lambda: shown)()
+    assert lease["end_date"] == f"{clock.now + timedelta(seconds=120):%Y-%m-%dT%H:%M:%S}.000000"
+    assert length(lease) == timedelta(seconds=120)
+
+
+def test_a_lease_ends_now_in_the_minute_in_which_it_began(client: Client, new: Client, host: str, clock: Clock) -> None:
+    """Dates of 1.0 have no seconds, and the lease began with some."""
+    assert host
+    for asker, end in ((client, ":48"), (new, ":59")):
+        clock.now = clock.now.replace(second=48)
+        lease = new.ask("POST", "/v1/leases", {**LASTING, "start_date": "now", "duration_seconds": 600}).json["lease"]
+        clock.now = clock.now.replace(second=59)
+        ended = change(asker, lease, None, end_date="now")
+        assert ended.status_code == 200, ended.text
+        assert ended.json["lease"]["end_date"][16:19] == end
 
 
 def test_a_series_and_a_maintenance_window_have_durations_too(new: Client, admin: Client, host: str) -> None:

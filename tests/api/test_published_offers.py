@@ -133,7 +133,7 @@ def test_a_claim_is_made_once_and_tried(owner: Client, tenant: Client, host: str
     )
     assert first.status_code == second.status_code == 201
     assert first.json["lease"]["id"] == second.json["lease"]["id"]
-    assert first.json["lease"]["start_date"] == f"{clock.now:%Y-%m-%dT%H:%M}:00.000000"
+    assert first.json["lease"]["start_date"] == f"{clock.now:%Y-%m-%dT%H:%M:%S}.000000"
     other = tenant.ask("POST", f"{PATH}/{offer['id']}/claims", {"name": "other"}, headers=once)
     assert other.status_code == 409
 

@@ -140,7 +140,8 @@ class LeaseRequest:
     """A lease to ask for; `start` None means at once, and `end` None until it is deleted.
 
     With a `template`, its id or name, `end` None means as long as that says, and no reservations mean its own. `more`
-    holds further keys of the API, such as `type`.
+    holds further keys of the API, such as `type`. With `lasts`, a lease from now on is so long, whenever the request is
+    answered; its `end` is about when that is.
     """
 
     name: str
@@ -151,6 +152,7 @@ class LeaseRequest:
     events: Sequence[Mapping[str, Any]] = ()
     more: Mapping[str, Any] = field(default_factory=dict)
     template: str | None = None
+    lasts: timedelta | None = None
 
     def body(self) -> dict[str, Any]:
         """Return it as the API reads it."""
@@ -165,6 +167,8 @@ class LeaseRequest:
         }
 
     def _end(self) -> dict[str, Any]:
+        if self.end is not None and self.start is None and self.lasts is not None:
+            return {"duration_seconds": int(self.lasts.total_seconds())}
         if self.end is not None:
             return {"end_date": write_time(self.end)}
         return {} if self.template else {"open_ended": True}

@@ -28,12 +28,12 @@ _TO_SECONDS = len("YYYY-MM-DD HH:MM:SS")
 
 
 def parse(text: str, *, version: Version, now: datetime, field: str) -> datetime:
-    """Return the date that a client wrote, aware and in UTC; `now` becomes the current minute.
+    """Return the date that a client wrote, aware and in UTC; `now` becomes the current second, and at 1.0 the minute.
 
     Raises `InvalidDateError` naming `field`, with the message that v1 clients know.
     """
     if text == NOW:
-        return to_minute(now)
+        return now.replace(microsecond=0) if version >= ISO_DATES else to_minute(now)
     if V1_FORM.fullmatch(text):
         moment = _v1(text)
     elif version >= ISO_DATES and ISO_FORM.fullmatch(_zoned(text)):

@@ -42,6 +42,7 @@ HISTORY: Mapping[Version, str] = {
 """,
     V1_1: """
 * Dates may be ISO 8601 with a time zone, to the second, or as leases show them, in UTC: `2031-05-01T10:00:00.000000`.
+  `now` is the current second, and at 1.0 the current minute.
 * Leases show `status_reason`.
 * Leases carry an `ETag`, and `If-Match` makes an amendment or a deletion conditional on it.
 * Leases are listed in pages, with `limit` and `marker`.

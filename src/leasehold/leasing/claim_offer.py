@@ -15,7 +15,6 @@ from leasehold.leasing.sub_offer import claim_part
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.draft import LeaseDraft, Once
 from leasehold.model.errors import InvalidInputError, NotFoundError
-from leasehold.model.windows import to_minute
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -71,7 +70,7 @@ def claim_offer(
 def _dates(service: Service, offer: PublishedOffer, draft: ClaimDraft) -> tuple[datetime, datetime]:
     """Return start and end of a claim; the decision says if nothing is free, unless its key was used meanwhile."""
     now = service.now()
-    start = draft.start or max(to_minute(now), offer.window.start)
+    start = draft.start or max(now.replace(microsecond=0), offer.window.start)
     if draft.end is not None:
         return start, draft.end
     begin = max(start, now)

@@ -1,6 +1,6 @@
 """Check the dates of new and amended leases (contract http-api §5.3, §5.4).
 
-Dates of v1 have no seconds, so a client's "now" is the minute in which it wrote the request. A request that arrives in
+Dates of 1.0 have no seconds, so a client's "now" is the minute in which it wrote the request. A request that arrives in
 the next minute still means now, so the earliest accepted date is the start of the previous minute. The lease shows the
 requested date; its allocations begin when the decision is made (`decide.promised_window`).
 """
@@ -107,6 +107,9 @@ def new_window(lease: Lease, changes: LeaseChanges, now: datetime) -> Window:
     if start != lease.window.start and start < first:
         message = "Start date must be later than current date."
         raise InvalidInputError(message, field="start_date")
+    if changes.end == to_minute(start):
+        # Dates of 1.0 have no seconds: what ends in the minute in which it starts ends when it starts.
+        end = start
     if end < first or end < start:
         message = "End date must be later than current and start date."
         raise InvalidInputError(message, field="end_date")

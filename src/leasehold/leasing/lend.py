@@ -40,7 +40,7 @@ from leasehold.model.event_log import LeaseNews
 from leasehold.model.heal_policy import HealPolicy
 from leasehold.model.segment import Cause
 from leasehold.model.states import EventType
-from leasehold.model.windows import Window, to_minute
+from leasehold.model.windows import Window
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -179,7 +179,7 @@ class _Work:
     def _lease(self, draft: LeaseDraft, now: datetime) -> Lease:
         """Return the sub-lease; raises InvalidDateError for its end. Its resources are there, so it has no lead."""
         check_end(draft.end, self.seen, now)
-        start = max(to_minute(now), self.seen.window.start)
+        start = max(now.replace(microsecond=0), self.seen.window.start)
         lent = Lent(self.seen.id, self.chosen.part.id, self.seen.window.end)
         kind = self.service.types.get(self.chosen.part.resource_type).kind
         asked = Asked(kind, kind.parse(self.chosen.raw), ending=Ending(lent=lent))

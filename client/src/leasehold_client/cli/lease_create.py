@@ -20,6 +20,7 @@ from leasehold_client.cli.lease_options import (
     asked_start,
     chosen_contents,
     contents,
+    length,
     window,
 )
 from leasehold_client.cli.offers import offers_for_lease
@@ -84,7 +85,7 @@ class CreateLease(TalkingShow):
         if parsed_args.earliest:
             if parsed_args.open_ended:
                 raise ClientError("--earliest looks for a length of time. Say one with --for, and not --open-ended.")
-            request = ask_for(self, request, partial(in_first_window, self, parsed_args), offered)
+            request = ask_for(self, request, partial(in_first_window, self, options), offered)
         if parsed_args.dry_run:
             tried = ask_for(self, request, self.client.leases.try_to_create, offered)
             return fields(self._granted(tried))
@@ -144,6 +145,7 @@ def lease_request(options: argparse.Namespace, now: datetime, addresses: Floatin
         events=options.events,
         more={key: _plain(value) for key, value in more.items() if value is not None},
         template=options.template,
+        lasts=length(options),
     )
 
 

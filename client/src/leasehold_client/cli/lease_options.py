@@ -82,9 +82,13 @@ def add_dates(parser: argparse.ArgumentParser, clock: Clock) -> Adds:
 
 def window(options: argparse.Namespace, now: datetime) -> tuple[datetime, datetime]:
     """Return from when until when; without dates from now on for a day."""
-    # The service begins leases that start now at the beginning of the minute.
-    start: datetime = options.start or now.replace(second=0, microsecond=0)
+    start: datetime = options.start or now.replace(microsecond=0)
     return start, options.end or start + (options.lasts or DAY)
+
+
+def length(options: argparse.Namespace) -> timedelta | None:
+    """Return how long is asked for; None where an end is."""
+    return None if options.end is not None else options.lasts or DAY
 
 
 def asked_start(options: argparse.Namespace, now: datetime) -> datetime | None:

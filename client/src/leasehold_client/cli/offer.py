@@ -9,7 +9,7 @@ from leasehold_client.cli import typed
 from leasehold_client.cli.asking import ask_for
 from leasehold_client.cli.base import Talking, TalkingShow, fields
 from leasehold_client.cli.lease_list import lease_fields
-from leasehold_client.cli.lease_options import add_contents, add_dates, asked_start, contents, window
+from leasehold_client.cli.lease_options import add_contents, add_dates, asked_start, contents, length, window
 from leasehold_client.cli.offers import offers_for_lease
 from leasehold_client.cli.searching import add_earliest, check_search, in_first_window
 from leasehold_client.cli.shown import what
@@ -79,6 +79,7 @@ class CreateOffer(TalkingShow):
             start=asked_start(parsed_args, now),
             end=window(parsed_args, now)[1],
             reservations=contents(parsed_args, self.client.floating_ips),
+            lasts=length(parsed_args),
         )
         offered = partial(offers_for_lease, zone=self.clock.zone)
         if parsed_args.earliest:

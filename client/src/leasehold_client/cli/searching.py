@@ -58,9 +58,8 @@ def in_first_window(command: Talking, options: argparse.Namespace, request: Leas
 
     Raises ApiError with the refusal, or ClientError with that of each alternative.
     """
-    # The service begins leases that start now at the beginning of the minute.
-    start = request.start or command.clock.now().replace(second=0, microsecond=0)
-    wish = wish_of(options, request, None if request.end is None else request.end - start)
+    start, end = window(options, command.clock.now())
+    wish = wish_of(options, request, None if request.end is None else end - start)
     found = command.client.availability.search(wish)
     if not found.windows:
         raise ClientError("\n".join(reasons(wish, found))) if wish.alternatives else found.refused[0].error

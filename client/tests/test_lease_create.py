@@ -68,11 +68,12 @@ def test_hosts_that_lie_together_and_apart(shell: Shell, client: Client) -> None
 
 
 def test_several_reservations_and_an_event(shell: Shell, client: Client) -> None:
-    event = "event_type=notification,event_date=2031-05-01 10:00"
+    due = minute() + timedelta(days=2, hours=1)
+    event = f"event_type=notification,event_date={due:%Y-%m-%d %H:%M}"
     words = ("--reservation", SLOTS, "--hosts", "1", "--from", "in 2 d", "--for", "3h", "--event", event)
     shown = shell.ok("lease", "create", "both", *words, "-f", "json").json
     assert shown["what"] == "1 host, 2 instances of 1 vCPUs, 512 MiB"
-    assert "notification" in {each["event_type"] for each in shown["events"]}
+    assert f"{due:%Y-%m-%dT%H:%M}" in {each["time"][:16] for each in shown["events"]}
     assert len(client.leases.list()[0].reservations) == 2
 
 

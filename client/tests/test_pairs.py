@@ -44,7 +44,7 @@ def test_other_types() -> None:
 def test_changes_events_and_properties() -> None:
     assert read_change("id=7,min=2") == {"id": "7", "min": 2}
     event = "event_type=notification,event_date=2031-05-01 10:00"
-    assert read_event(event) == {"event_type": "notification"}
+    assert read_event(event) == {"event_type": "notification", "event_date": "2031-05-01 10:00"}
     assert read_property("rack=a,b=c") == ("rack", "a,b=c")
 
 

@@ -45,7 +45,7 @@ class ExternalView:
             "name": lease.name,
             **_dates(lease),
             "before_end_date": _warning(lease),
-            "events": [{"event_type": name} for name in draft.events],
+            "events": [{"event_type": name} for name, _ in draft.events],
             "user_id": lease.user_id,
             "project_id": lease.project_id,
             "status": CREATING,

@@ -23,7 +23,7 @@ from leasehold.model.event_log import LeaseNews
 from leasehold.model.held_offer import lapsed
 from leasehold.model.judging import next_no_show
 from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
-from leasehold.model.transitions import Trigger, move
+from leasehold.model.transitions import Trigger, can, move
 from leasehold.model.windows import to_seconds
 from leasehold.resource_types.driver import Holding, Job, Wanted
 from leasehold.resource_types.waits import Waits
@@ -189,6 +189,7 @@ def next_moment(lease: Lease) -> datetime | None:
     if lease.status is LeaseStatus.OFFERED:
         return lease.offered_until
     moments = [*(_open_since(lease, kind) for kind, _ in _STEPS), next_no_show(lease)]
+    moments += [event.time for event in lease.own_events]
     return min((moment for moment in moments if moment is not None), default=None)
 
 
@@ -203,6 +204,7 @@ def begin(service: Service, claim: Claim) -> Step | None:
         lease, holder, others = find_claimed(connection, claim.subject, claim.id, now)
         if lease is not None and holder != claim.claimer:
             return None
+        lease = None if lease is None else _tell_own(connection, lease, now)
         phase = None if lease is None else phase_of(lease, now)
         if lease is None or phase is None:
             finish_task(connection, claim, None if lease is None else next_moment(lease))
@@ -228,6 +230,18 @@ def begin(service: Service, claim: Claim) -> Step | None:
         return Step(phase, begun, jobs, blocked, first)
 
     return service.db.transact(work)
+
+
+def _tell_own(connection: Connection, lease: Lease, now: datetime) -> Lease:
+    """Return the lease after its owner's events that are due are told; those left at its end are told then."""
+    due = [each for each in lease.own_events if each.time is not None and min(each.time, lease.window.end) <= now]
+    if not due or is_over(lease) or not can(lease.status, Trigger.TOLD):
+        return lease
+    told = save_lease(connection, lease, move(lease, Trigger.TOLD, told={each.id for each in due}), now)
+    for each in due:
+        what = {"id": each.id, "event_type": each.type, "time": each.time and each.time.isoformat()}
+        put_event(connection, LeaseNews.OWN_EVENT, told, now, {"event": what})
+    return told
 
 
 def _sparing(connection: Connection, job: Job[Any], now: datetime) -> Job[Any]:

@@ -12,7 +12,7 @@ from leasehold.leasing.default_properties import default_of
 from leasehold.leasing.requests import Read, ending_of, no_show_of, place_of, read_requests
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.ending import DELETED_AT_ONCE
-from leasehold.model.errors import MissingParameterError
+from leasehold.model.errors import InvalidDateError, MissingParameterError
 from leasehold.model.lease import Event, Lease
 from leasehold.model.no_show import NEVER, NoShow
 from leasehold.model.reminder import armed
@@ -111,6 +111,12 @@ def _events(
     if warning is not None:
         times[EventType.BEFORE_END] = warning
     ours = [Event(str(uuid4()), lease_id, kind, time, EventStatus.UNDONE, now, now) for kind, time in times.items()]
-    # A client's own events are only stored for display; one with a name of ours could start or end the lease.
-    shown = [name for name in draft.events if name not in set(EventType)]
-    return (*ours, *(Event(str(uuid4()), lease_id, name, None, None, now, now) for name in shown))
+    # A client's own event with a name of ours could start or end the lease.
+    own = [(name, time) for name, time in draft.events if name not in set(EventType)]
+    if any(time is not None and time > window.end for _, time in own):
+        message = "An event cannot come after the end of the lease; give it an earlier event_date."
+        raise InvalidDateError(message, field="events")
+    for name, time in own:
+        status = None if time is None else EventStatus.UNDONE
+        ours.append(Event(str(uuid4()), lease_id, name, time, status, now, now))
+    return tuple(ours)

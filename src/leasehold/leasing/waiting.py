@@ -248,6 +248,6 @@ def _draft_of(service: Service, lease: Lease) -> LeaseDraft:
         reservations=tuple(
             {**service.types.view(part), "resource_type": part.resource_type} for part in lease.reservations
         ),
-        events=tuple(event.type for event in lease.events if event.type not in ours),
+        events=tuple((event.type, event.time) for event in lease.events if event.type not in ours),
         type=lease.type,
     )

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class LeaseDraft:
     """A requested lease. `reservations` are raw objects with a `resource_type`; their plugin reads the rest.
 
-    `events` holds the types of the events that the client passed; they are stored and shown, but never run
-    (contract http-api §5.3). `before_end` None means the configured time before the end, and `heal_policy` and
+    `events` are those that the client adds, by type, and when each is told; None for one without a date, which is only
+    shown (contract http-api §5.3). `before_end` None means the configured time before the end, and `heal_policy` and
     `reminders` None the configured ones; `reminders` are in seconds before the end. `fingerprint` identifies the
     request as received, with "now" unresolved: it shows whether a repeated key comes with the same request. `retries`
     and `retry_pause` None mean the configured ones. `use_disabled` says that the client may have disabled resources.
@@ -35,7 +35,7 @@ class LeaseDraft:
     end: datetime
     before_end: datetime | None = None
     reservations: tuple[Mapping[str, Any], ...] = ()
-    events: tuple[str, ...] = ()
+    events: tuple[tuple[str, datetime | None], ...] = ()
     fingerprint: str = ""
     heal_policy: HealPolicy | None = None
     reminders: tuple[int, ...] | None = None

@@ -33,6 +33,7 @@ class LeaseNews(StrEnum):
     HEAL_POLICY = "lease.heal_policy"
     REMINDERS = "lease.reminders"
     ENDS_SOON = "lease.ends_soon"
+    OWN_EVENT = "lease.own_event"
     WARNED = "lease.warning.done"
     WARNING_FAILED = "lease.warning.failed"
     HEALED = "lease.healed"

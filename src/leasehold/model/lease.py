@@ -32,8 +32,8 @@ EventFields: TypeAlias = "tuple[str, str, str, datetime | None, str | None, date
 class Event:
     """One event of a lease: when it is due, and its status.
 
-    `type` is free text because v1 clients may pass events of their own, which never run (contract http-api §5.3);
-    those have neither time nor status.
+    `type` is free text because clients may add events of their own (contract http-api §5.3). Such an event without a
+    date has neither time nor status.
     """
 
     id: str
@@ -168,9 +168,19 @@ class Lease:
 
     def with_event(self, kind: EventType, **changes: Any) -> Lease:
         """Return the lease with its event of this kind changed; unchanged if it has none."""
+        return self.with_events({event.id for event in self.events if event.type == kind}, **changes)
+
+    def with_events(self, ids: Collection[str], **changes: Any) -> Lease:
+        """Return the lease with these events changed."""
         return replace(
-            self, events=tuple(replace(event, **changes) if event.type == kind else event for event in self.events)
+            self, events=tuple(replace(event, **changes) if event.id in ids else event for event in self.events)
         )
+
+    @property
+    def own_events(self) -> list[Event]:
+        """The events that its owner has added and that are not told yet."""
+        ours = set(EventType)
+        return [each for each in self.events if each.status is EventStatus.UNDONE and each.type not in ours]
 
     def with_reservations(self, ids: Collection[str] | None, **changes: Any) -> Lease:
         """Return the lease with these reservations changed; None means all of them."""

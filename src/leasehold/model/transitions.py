@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound=StrEnum)
 _L, _P, _E = LeaseStatus, ReservationStatus, EventStatus
 _START, _WARNING, _END = EventType.START, EventType.BEFORE_END, EventType.END
+OWN = "own"
+"""All events that the client has added, in a row of the table."""
 
 
 class Trigger(StrEnum):
@@ -42,6 +44,7 @@ class Trigger(StrEnum):
     AMENDED = "amended"
     RETRIED = "amended after a failure"
     SWAPPED = "a resource is swapped"
+    TOLD = "an event of its owner is due"
     DROPPED = "a dropped reservation is gone"
     DELETED = "deleted"
     GONE = "deletion is complete"
@@ -106,7 +109,7 @@ class Transition:
     states: frozenset[LeaseStatus]
     next: LeaseStatus | None = None
     guard: Callable[[Lease], bool] = always
-    events: Mapping[EventType, Becomes[EventStatus]] = field(default_factory=dict)
+    events: Mapping[str, Becomes[EventStatus]] = field(default_factory=dict)
     done: Becomes[ReservationStatus] | None = None
     refused: Becomes[ReservationStatus] | None = None
 
@@ -125,7 +128,7 @@ _LIVE = frozenset({_P.PENDING, _P.ACTIVE, _P.ERROR})
 """What is deleted stays deleted."""
 _RUNS = Becomes(_P.ACTIVE, _LIVE)
 _CLEARED = Becomes(_P.DELETED)
-_NEVER_BEGUN = {_START: _FAILS, _END: _IS_DONE}
+_NEVER_BEGUN: Mapping[str, Becomes[EventStatus]] = {_START: _FAILS, _END: _IS_DONE}
 
 TABLE: tuple[Transition, ...] = (
     Transition(Trigger.START_DUE, _in(_L.ERROR), guard=start_has_failed),
@@ -211,6 +214,11 @@ TABLE: tuple[Transition, ...] = (
     ),
     # Not one that starts or ends: its step works with the resources that it has.
     Transition(Trigger.SWAPPED, _in(_L.PENDING, _L.ACTIVE)),
+    Transition(
+        Trigger.TOLD,
+        _in(_L.PENDING, _L.STARTING, _L.ACTIVE, _L.TERMINATING, _L.ERROR),
+        events={OWN: Becomes(_E.DONE, frozenset({_E.UNDONE}))},
+    ),
     Transition(Trigger.DROPPED, _in(_L.PENDING, _L.STARTING, _L.ACTIVE, _L.ERROR), done=_CLEARED),
     # What uses nothing is gone at once.
     Transition(Trigger.DELETED, _in(_L.STARTING, _L.ACTIVE, _L.TERMINATING, _L.ERROR), _L.DELETING),
@@ -239,17 +247,23 @@ def can(status: LeaseStatus, trigger: Trigger) -> bool:
 
 
 def move(
-    lease: Lease, trigger: Trigger, *, done: Collection[str] | None = None, refused: Collection[str] = ()
+    lease: Lease,
+    trigger: Trigger,
+    *,
+    done: Collection[str] | None = None,
+    refused: Collection[str] = (),
+    told: Collection[str] = (),
 ) -> Lease:
     """Return the lease after a trigger; `done` and `refused` are reservations by id, None means all of them.
 
-    Raises ForbiddenTransitionError if the table has no row for it.
+    `told` are the events of its owner that are due, by id. Raises ForbiddenTransitionError if the table has no row for
+    it.
     """
     row = _row(lease, trigger)
     for kind, change in row.events.items():
-        event = lease.event(kind)
-        if event is not None and change.applies(event.status):
-            lease = lease.with_event(kind, status=change.target)
+        due = {event.id for event in lease.events if event.type == kind or (kind == OWN and event.id in told)}
+        due = {event.id for event in lease.events if event.id in due and change.applies(event.status)}
+        lease = lease.with_events(due, status=change.target) if due else lease
     for change_of_part, idents in ((row.refused, refused), (row.done, done)):
         if change_of_part is not None:
             parts = _parts_of(lease, trigger, change_of_part)
@@ -294,8 +308,9 @@ def _explains(row: Transition, before: Lease, after: Lease) -> bool:
         return False
     events = zip(before.events, after.events, strict=True)
     parts = zip(before.reservations, after.reservations, strict=True)
-    of_event = {str(kind): change for kind, change in row.events.items()}
-    return all(_led(old.status, new.status, of_event.get(old.type)) for old, new in events) and all(
+    own = row.events.get(OWN)
+    of_event = {str(kind): row.events.get(kind) for kind in EventType}
+    return all(_led(old.status, new.status, of_event.get(old.type, own)) for old, new in events) and all(
         _led(old.status, new.status, row.done) or _led(old.status, new.status, row.refused) for old, new in parts
     )
 

@@ -7,8 +7,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import select
 
 from leasehold.conf.settings import LeaseSettings
+from leasehold.db.tables import outbox
 from leasehold.leasing.create import create_lease
 from leasehold.leasing.held_offer import give_up_offer
 from leasehold.model.draft import LeaseDraft
@@ -22,10 +24,23 @@ from leasehold.model.errors import (
     NotEnoughFloatingIpsError,
     OutOfWindowError,
 )
+from leasehold.model.lease_type import LeaseType
 from leasehold.model.resource import FLOATING_IP, HOST
-from leasehold.model.states import EventType
+from leasehold.model.states import EventStatus, EventType
 from leasehold.model.windows import Window
-from tests.factory import ALT, DEMO, Clock, World, flavors, floating_ips, hosts, instances, open_service, run_manager
+from tests.factory import (
+    ALT,
+    DEMO,
+    Clock,
+    World,
+    flavors,
+    floating_ips,
+    hosts,
+    instances,
+    open_service,
+    run_manager,
+    run_until,
+)
 from tests.stateful.audit import audit, dump
 
 if TYPE_CHECKING:
@@ -35,6 +50,13 @@ if TYPE_CHECKING:
 
 def with_leases(world: World, **settings: Any) -> World:
     return world.with_settings(leases=LeaseSettings(**settings))
+
+
+def payloads(world: World, event_type: str) -> list[Any]:
+    """Return what the events of a type say, in their order."""
+    wanted = select(outbox.c.payload).where(outbox.c.event_type == event_type).order_by(outbox.c.id)
+    with world.service.db.reading() as connection:
+        return list(connection.execute(wanted).scalars())
 
 
 # ---------------------------------------------------------------- all or none
@@ -205,13 +227,41 @@ def test_a_start_in_the_last_minute_is_no_way_to_time_that_was_somebody_elses(wo
     assert world.lease(hosts(5), start=0, end=1).window.start == world.hour(0)
 
 
-def test_events_of_the_client_are_shown_and_never_run(world: World) -> None:
-    lease = world.lease(hosts(), start=1, end=5, events=("my_event", "start_lease", "end_lease"))
-    types = sorted(event.type for event in lease.events)
-    assert types == ["before_end_lease", "end_lease", "my_event", "start_lease"]
-    world.clock.set(world.hour(6))
-    run_manager(world)
-    assert {event.status for event in world.get(lease).events if event.type == "my_event"} == {None}
+def test_events_of_the_client_are_told_once_each_at_their_dates(world: World) -> None:
+    asked = {"early": 0.5, "copy": 2, "late": 4.5, "start_lease": 0, "end_lease": 0}
+    events = (("only shown", None), *((name, world.hour(hour)) for name, hour in asked.items()))
+    lease = world.lease(hosts(), start=1, end=5, events=events)
+    ours = ["before_end_lease", "end_lease", "start_lease"]
+    assert sorted(event.type for event in lease.events) == sorted([*ours, "copy", "early", "late", "only shown"])
+    told = []
+    for hour in (0.4, 0.6, 1.9, 2, 3):
+        run_until(world, world.hour(hour))
+        told.append([payload["event"]["event_type"] for payload in payloads(world, "lease.own_event")])
+    assert told == [[], ["early"], ["early"], ["early", "copy"], ["early", "copy"]]
+    # What is left when the lease ends earlier is told then.
+    world.amend(lease, end=4)
+    run_until(world, world.hour(6))
+    assert payloads(world, "lease.own_event")[-1]["event"]["time"] == world.hour(4.5).isoformat()
+    found = {event.type: event.status for event in world.get(lease).events if event.type not in ours}
+    assert found == {**dict.fromkeys(("copy", "early", "late"), EventStatus.DONE), "only shown": None}
+    assert world.status(lease) == "TERMINATED"
+
+
+def test_an_event_of_the_client_after_the_end_is_refused(world: World) -> None:
+    with pytest.raises(InvalidDateError, match="event_date") as refused:
+        world.lease(hosts(), start=1, end=5, events=(("mine", world.hour(5.1)),))
+    assert refused.value.field == "events"
+
+
+def test_events_of_a_lease_that_waits_are_told_when_it_is_granted(world: World) -> None:
+    blocking = world.lease(hosts(5), start=0, end=3)
+    mine, last = (("mine", world.hour(0.5)),), world.hour(4)
+    lease = world.lease(hosts(), start=2, end=6, events=mine, type=LeaseType.WAITLIST, deadline=last)
+    run_until(world, world.hour(1))
+    assert payloads(world, "lease.own_event") == []
+    world.delete(blocking)
+    run_until(world, world.hour(1.5))
+    assert (world.status(lease), len(payloads(world, "lease.own_event"))) == ("PENDING", 1)
 
 
 def test_the_longest_duration_is_for_everybody_but_exempt_projects(world: World) -> None:

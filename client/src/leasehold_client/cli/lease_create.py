@@ -63,7 +63,7 @@ class CreateLease(TalkingShow):
         parser.add_argument("--like", metavar="<lease>", help=like)
         behalf = "for this project, by ID, whose members then have it: for administrators"
         parser.add_argument("--project", dest="project_id", metavar="<project>", help=behalf)
-        event = "an event to show with the lease; its date is not used"
+        event = "an event that the project is told of at its date, in UTC"
         add_repeated(parser, "--event", "events", typed.event, "<event_type=…,event_date=…>", event)
         _add_ways(parser, typed.moment_of(self.clock))
         add_earliest(parser, self.clock)

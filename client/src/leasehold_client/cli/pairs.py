@@ -65,14 +65,11 @@ def read_change(text: str) -> dict[str, Any]:
 
 
 def read_event(text: str) -> dict[str, str]:
-    """Return an event to add. Raises BadPairsError.
-
-    Blazar's option has an `event_date` too, which no service has ever used; it is left out, as the API has no such key.
-    """
+    """Return an event to add: its type, and its date, if it has one. Raises BadPairsError."""
     found = _pairs(text)
     if "event_type" not in found:
         raise BadPairsError(f"{text!r} names no event_type. Write an event such as event_type=notification.")
-    return {"event_type": found["event_type"]}
+    return {key: found[key] for key in ("event_type", "event_date") if key in found}
 
 
 def read_property(text: str) -> tuple[str, str]:

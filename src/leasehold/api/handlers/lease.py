@@ -310,7 +310,16 @@ def draft_of(
             known(call, each.model_dump(), call.service.types.installed(each.resource_type), place_of(position))
             for position, each in enumerate(body.reservations or ())
         ),
-        events=tuple(event.event_type for event in body.events or () if event.event_type is not None),
+        events=tuple(
+            (
+                each.event_type,
+                dates.parse_optional(
+                    each.event_date, version=call.version, now=now, field=f"events[{position}].event_date"
+                ),
+            )
+            for position, each in enumerate(body.events or ())
+            if each.event_type is not None
+        ),
         fingerprint=fingerprint(body),
         heal_policy=chosen(body.heal_policy),
         reminders=tuple(body.reminder_seconds) if isinstance(body.reminder_seconds, list) else None,

@@ -161,9 +161,10 @@ class ReservationChange(OpenObject):
 
 
 class EventRequest(RequestModel):
-    """An event that a client adds. It is stored and shown, and never runs."""
+    """An event that a client adds: the project is told of it at its date. Without one it is only shown."""
 
     event_type: Annotated[str, Field(max_length=66)] | None = None
+    event_date: Date | None = None
 
 
 ProjectId = Annotated[str, Field(min_length=1, max_length=LONGEST_IDENT, pattern="^[!-~]+$")]

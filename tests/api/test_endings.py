@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.api.test_leases import HOST, made, make
+from tests.api.test_leases import HOST, MAKE, made, make
+from tests.factory import flavors, floating_ips, instances
 
 if TYPE_CHECKING:
     from tests.api.conftest import Client
@@ -42,11 +43,36 @@ def test_servers_are_deleted_at_once_unless_asked_otherwise(new: Client) -> None
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
 def test_older_versions_ignore_the_keys(new: Client, version: str) -> None:
-    lease = made(new.but(version=version), reservations=[{**HOST, "on_end": "no such word", "grace_seconds": []}])
+    harmless = {"on_end": "delete", "grace_seconds": [], "on_start": "default"}
+    lease = made(new.but(version=version), reservations=[{**HOST, **harmless}])
     assert shown(new, lease, "1.2") == {"on_end": "delete", "grace_seconds": 0, "recycle_seconds": 0}
-    change = [{"id": lease["reservations"][0]["id"], **ENDING}]
+    change = [{"id": lease["reservations"][0]["id"], "grace_seconds": 600}]
     new.but(version=version).ask("PUT", f"/v1/leases/{lease['id']}", {"reservations": change})
-    assert shown(new, lease, "1.2")["on_end"] == "delete"
+    assert shown(new, lease, "1.2")["grace_seconds"] == 0
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1", "1.2", "1.3"])
+@pytest.mark.parametrize(
+    ("asked", "word"),
+    [
+        (HOST, {"on_start": "orchestration:STACK"}),
+        (HOST, {"on_start": ["orchestration:STACK"]}),
+        (flavors(), {"on_start": "orchestration:STACK"}),
+        (HOST, {"on_end": "resurrect"}),
+        (instances(), {"before_end": "resurrect"}),
+        (floating_ips(), {"before_end": "snapshot"}),
+    ],
+)
+def test_a_word_for_an_action_that_is_not_carried_out_is_refused(
+    new: Client, version: str, asked: dict[str, Any], word: dict[str, Any]
+) -> None:
+    asker, (key,) = new.but(version=version), word
+    refused = asker.ask("POST", "/v1/leases", {**MAKE, "reservations": [{**asked, **word}]})
+    assert (refused.status_code, refused.json["field"]) == (400, f"reservations[0].{key}"), refused.text
+    lease = made(new, reservations=[HOST])
+    change = [{"id": lease["reservations"][0]["id"], "on_start": "orchestration:STACK"}]
+    refused = asker.ask("PUT", f"/v1/leases/{lease['id']}", {"reservations": change})
+    assert (refused.status_code, refused.json["field"]) == (400, "reservations[0].on_start")
 
 
 @pytest.mark.parametrize(
@@ -146,7 +172,9 @@ def test_instances_are_not_given_back(new: Client) -> None:
 def test_reservations_of_instances_have_a_before_end_from_1_2_on(new: Client) -> None:
     size = {"vcpus": 1, "memory_mb": 512, "disk_gb": 1, "amount": 1, "affinity": None, "resource_properties": ""}
     asked = {"resource_type": "virtual:instance", **size, "before_end": "snapshot"}
-    old = made(new.but(version="1.1"), reservations=[asked])
+    refused = make(new.but(version="1.1"), reservations=[asked])
+    assert (refused.status_code, refused.json["field"]) == (400, "reservations[0].before_end")
+    old = made(new.but(version="1.1"), reservations=[{**asked, "before_end": ""}])
     assert "before_end" not in old["reservations"][0]
     newer = made(new, reservations=[asked])
     parts = [new.ask("GET", f"/v1/leases/{each['id']}").json["lease"]["reservations"][0] for each in (old, newer)]
@@ -179,7 +207,8 @@ def test_servers_of_instances_are_not_shelved(new: Client) -> None:
     answer = make(new, reservations=[HOST, asked])
     assert (answer.status_code, answer.json["field"]) == (400, "reservations[1].before_end")
     assert "ask for 'snapshot', or reserve hosts" in answer.json["error_message"]
-    made(new.but(version="1.1"), reservations=[asked])
+    older = make(new.but(version="1.1"), reservations=[asked])
+    assert (older.status_code, older.json["field"]) == (400, "reservations[0].before_end")
 
 
 SIZE = {"vcpus": 1, "memory_mb": 512, "disk_gb": 1, "amount": 1, "affinity": None, "resource_properties": ""}
@@ -221,9 +250,10 @@ def test_older_versions_have_neither_lists_nor_suspend(new: Client, version: str
         refused = make(old, reservations=[{**INSTANCES, "before_end": value}])
         assert (refused.status_code, refused.json["field"]) == (400, "reservations[0].before_end")
     else:
-        # The key of reservations of instances is from 1.2 on, and is ignored before.
+        # The key of reservations of instances is from 1.2 on; before, only what asks for nothing is ignored.
         later = {"start_date": "2031-05-07 10:00", "end_date": "2031-05-07 12:00"}
-        made(old, **later, reservations=[{**INSTANCES, "before_end": value}])
+        answer = make(old, **later, reservations=[{**INSTANCES, "before_end": value}])
+        assert answer.status_code == (400 if value else 201)
 
 
 def test_older_versions_have_neither_lists_nor_suspend_in_a_series(new: Client) -> None:

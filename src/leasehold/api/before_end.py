@@ -1,4 +1,4 @@
-"""The end actions of a reservation, as versions of the API write them: lists of them, and `suspend`, from 1.3 on."""
+"""The actions of a reservation, as versions of the API write them: lists of them, and `suspend`, from 1.3 on."""
 
 from __future__ import annotations
 
@@ -9,9 +9,25 @@ from leasehold.model.end_action import EndAction, words_of
 from leasehold.model.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from leasehold.api.versions import Version
+
+ON_START = "on_start"
+"""A key of Blazar's forks. Nothing is done at the start of a lease, so nothing reads it."""
+_ASKS_NOTHING = {ON_START: ("", "default"), "before_end": ("", "default"), "on_end": ("", "default", "delete")}
+"""The words that ask for no action, by key."""
+
+
+def check_actions(reservation: Mapping[str, Any], unread: Collection[str], place: str) -> None:
+    """Raise InvalidInputError for a word that asks for an action in a key that nothing reads at this version."""
+    for key, words in _ASKS_NOTHING.items():
+        asked = reservation.get(key)
+        if key in unread and asked and asked not in words:
+            found = f"{place}.{key}"
+            when = "" if key == ON_START else " at this microversion, but from 1.2 on"
+            message = f"The value of {found} asks for an action that is not carried out{when}: leave {key} out."
+            raise InvalidInputError(message, field=found)
 
 
 def check_before_end(version: Version, reservation: Mapping[str, Any], place: str) -> None:

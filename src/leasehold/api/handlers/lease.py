@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from leasehold.api import dates
 from leasehold.api.admission_control import MESSAGE
-from leasehold.api.before_end import check_before_end
+from leasehold.api.before_end import ON_START, check_actions, check_before_end
 from leasehold.api.call import Reply
 from leasehold.api.handlers.lease_history import AS_OF, show_then
 from leasehold.api.lease_filter import asked_part
@@ -388,6 +388,7 @@ def known(call: Call, reservation: Mapping[str, Any], type_: ResourceType | None
         return reservation
     newer = later_keys(type_, call.version)
     newer |= KEYS.difference(type_.kind.schema.model_fields) if call.version < ENDINGS else frozenset()
+    check_actions(reservation, {ON_START, *newer}, place)
     if "before_end" not in newer:
         check_before_end(call.version, reservation, place)
     check_sizes(call.version, reservation, place)

@@ -13,6 +13,7 @@ from sqlalchemy import func, insert, select, update
 
 from bench.deployment import build_hosts, host_specs
 from leasehold.db.engine import open_engine, writing
+from leasehold.db.holding import LENGTHS
 from leasehold.db.tables import allocations, events, leases, pools, reservations, resources, tasks
 from leasehold.model.resource import HOST, HOST_POOL
 
@@ -85,6 +86,21 @@ def filled_estate(url: str, hosts: int, count: int, days: int, *, ours: int) -> 
     with writing(engine) as connection:
         _enrol(connection, hosts)
     _fill(engine, _Filling(hosts, len(placed), 1, placed.__getitem__))
+    engine.dispose()
+
+
+def filled_hourly(url: str, hosts: int, count: int, *, at_once: int) -> None:
+    """Fill an empty database: the schema, enrolled hosts, and future leases of an hour, so many in each hour."""
+    begin = first_day()
+
+    def hour_by_hour(number: int) -> Placed:
+        hour, place = divmod(number, at_once)
+        start = begin + timedelta(hours=hour)
+        return Placed(number, start, start + timedelta(hours=1), place)
+
+    filled(url, hosts)
+    engine = open_engine(url)
+    _fill(engine, _Filling(hosts, count, 1, hour_by_hour))
     engine.dispose()
 
 
@@ -208,7 +224,15 @@ def _lease(ident: str, placed: Placed, now: datetime) -> dict[str, Any]:
         "created_at": now - AT_REST,
         # Nothing has changed lately in an estate that is at rest.
         "updated_at": now - AT_REST,
+        **_holding(placed),
     }
+
+
+def _holding(placed: Placed) -> dict[str, int]:
+    """Return the columns that `leasehold.db.holding` writes."""
+    seconds = (placed.end - placed.start).total_seconds()
+    length = next(each for each in LENGTHS if seconds <= each)
+    return {"holds_from": int(placed.start.timestamp()), "holds_length": length, "holds_noted": 0}
 
 
 def _reservation(ident: str, lease_id: str, hosts: int, now: datetime) -> dict[str, Any]:

@@ -30,8 +30,8 @@ def reading_costs(url: str, leases: int) -> dict[str, int]:
     On SQLite, also count the steps of its virtual machine, because every row read takes steps.
     """
     filled(url, HOSTS, leases)
-    # One project owns all leases, which would exceed the default limits.
-    limits = LeaseSettings(limits=LimitSettings(open_leases=None, totals={"vcpus": 1000}))
+    # One project owns all leases. Together they exceed its limit of hosts, so what is in the window is counted.
+    limits = LeaseSettings(limits=LimitSettings(open_leases=None, totals={"hosts": HOSTS}))
     clock = Clock(first_day() - timedelta(days=1))
     world = open_service(url, clock=clock, settings=replace(Settings(), leases=limits))
     try:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-FEW, MANY = 10, 1_000
+FEW, MANY = 40, 1_000
 
 
 def check(section: str, counted: kept.Counts) -> None:

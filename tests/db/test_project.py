@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import select, update
 from sqlalchemy.exc import IntegrityError
 
+from leasehold.db import schema
+from leasehold.db.holding import wrongly_noted
 from leasehold.db.idempotency import find_key, keep_key
+from leasehold.db.lease import insert_lease, save_lease
 from leasehold.db.project import (
     COUNTED_FOR,
     Allocated,
@@ -19,20 +25,21 @@ from leasehold.db.project import (
     peak,
     take_use,
 )
-from leasehold.model.ending import LATEST
+from leasehold.db.tables import leases
+from leasehold.model.ending import DELETED_AT_ONCE, LATEST, Ending, Lent, OnEnd
 from leasehold.model.resource import HOST_POOL
-from leasehold.model.states import LeaseStatus
+from leasehold.model.states import EventType, LeaseStatus
 from leasehold.model.use import Use
 from leasehold.model.windows import Window, from_seconds
-from tests.db.examples import at_once, enrol, hold, hour, ident, write
+from tests.db.examples import NOW, at_once, enrol, hold, hour, hours, ident, lease, write
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.db.store import Database
+    from leasehold.model.lease import Lease
 
 THREADS, LIMIT = 8, 3
-NOW = datetime(2031, 5, 1, tzinfo=UTC)
 MOST = Use(*(10**6,) * 5)
 
 
@@ -117,6 +124,94 @@ def test_the_peak_is_that_of_one_moment_within_the_window() -> None:
     assert at(0, 15) == Use(hosts=2, vcpus=5)
     assert at(20, 45) == Use(hosts=100)
     assert at(30, 40) == Use()
+
+
+LONG = (0.2, 1, 3, 30, 500, 9_000)
+BEFORE = timedelta(hours=1)
+
+
+def make_many(connection: Connection, dice: Random, count: int) -> None:
+    """Write leases of one project of very different lengths, with every way in which what they hold may differ."""
+    numbers = [enrol(connection, f"cmp-{number}") for number in range(5)]
+    mine: list[Lease] = []
+    for _ in range(count):
+        start = dice.randrange(0, 20_000) / 10
+        window = hours(start, start + dice.choice(LONG))
+        ending = dice.choice((DELETED_AT_ONCE, Ending(OnEnd.RECYCLE, timedelta(hours=2), timedelta(days=7))))
+        if mine and dice.random() < 0.1:
+            lender = dice.choice(mine)
+            window = Window(lender.window.start + lender.window.duration / 2, lender.window.end)
+            ending = Ending(lent=Lent(lender.id, "r", lender.window.end))
+        new = lease(window=window, project_id=dice.choice(("p", "p", "q")), status=dice.choice(list(LeaseStatus)))
+        new = new.with_reservations(None, ending=ending)
+        begin = next(each for each in new.events if each.type == EventType.START)
+        lead = replace(begin, time=window.start - dice.choice((timedelta(0), BEFORE)))
+        new = replace(new, events=tuple(lead if each is begin else each for each in new.events))
+        insert_lease(connection, new)
+        mine.append(new)
+        ends = LATEST if ending is DELETED_AT_ONCE and dice.random() < 0.5 else ending.held(window).end
+        hold(
+            connection,
+            new,
+            dice.choice(numbers),
+            window=Window(new.window.start if new.lent else new.begins, ends),
+            slots=dice.choice((1, 3)),
+        )
+        if new.lent is not None:
+            continue
+        if dice.random() < 0.3:
+            later = new.window.end + timedelta(hours=dice.choice(LONG))
+            amended = save_lease(connection, new, replace(new, window=Window(window.start, later)), NOW)
+            hold(connection, amended, dice.choice(numbers), window=amended.window)
+        elif dice.random() < 0.3:
+            # A process of the version before has made it longer.
+            longer = {"generation": leases.c.generation + 1, "end_at": window.end + timedelta(hours=1_000)}
+            connection.execute(update(leases).where(leases.c.id == new.id).values(longer))
+            hold(connection, new, dice.choice(numbers), window=Window(window.start, window.end + timedelta(hours=999)))
+
+
+def compare_windows(connection: Connection, dice: Random, user: str | None) -> int:
+    """Compare what is read for windows with everything that the project has; return for how many it is less."""
+    whole, fewer = {HOST_POOL: "hosts"}, 0
+    everything = allocated_to(connection, "p", whole, user_id=user)
+    assert bool(everything) == (user != "bob")
+    for _ in range(60):
+        start = dice.randrange(0, 25_000) / 10
+        window = hours(start, start + dice.choice(LONG))
+        some = allocated_to(connection, "p", whole, user_id=user, window=window)
+        assert peak(some, window) == peak(everything, window)
+        fewer += len(some) < len(everything) / 2
+    return fewer
+
+
+def test_what_is_read_for_a_window_is_what_is_counted_in_it(db: Database) -> None:
+    """Also after an upgrade from a version that does not note when leases hold."""
+    dice = Random(4)  # noqa: S311 - the same leases in each run
+    db.transact(lambda connection: make_many(connection, dice, 250))
+    with db.reading() as connection:
+        assert wrongly_noted(connection, hour(-9_000)) == []
+        assert sum(compare_windows(connection, dice, user) for user in (None, "alice", "bob")) > 60
+    schema.downgrade(db.engine, "0056")
+    schema.upgrade(db.engine)
+    with db.reading() as connection:
+        assert wrongly_noted(connection, hour(-9_000)) == []
+        assert connection.scalars(select(leases.c.id).where(leases.c.holds_for.is_not(None))).all()
+        assert compare_windows(connection, dice, None) > 20
+
+
+def test_what_is_noted_wrongly_is_found(db: Database) -> None:
+    def make(connection: Connection) -> set[str]:
+        number = enrol(connection)
+        right, early, late, over = (write(connection, project_id="p") for _ in range(4))
+        hold(connection, right, number)
+        hold(connection, early, number, window=Window(hour(0.5), early.window.end))
+        hold(connection, late, number, window=Window(late.window.start, hour(9)))
+        hold(connection, over, number, window=Window(hour(-3), hour(-2)))
+        return {early.id, late.id}
+
+    wrong = db.transact(make)
+    with db.reading() as connection:
+        assert wrongly_noted(connection, NOW) == sorted(wrong)
 
 
 # ---------------------------------------------------------------- idempotency keys

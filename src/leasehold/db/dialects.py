@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import orjson
-from sqlalchemy import JSON, Text, TypeDecorator, any_, bindparam, cast, func, select
+from sqlalchemy import JSON, Computed, Text, TypeDecorator, any_, bindparam, cast, func, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Dialect
-    from sqlalchemy.sql.compiler import SQLCompiler
+    from sqlalchemy.sql.compiler import DDLCompiler, SQLCompiler
 
 IDS = "ids"
 """The parameter of `AmongIds`: a list of texts."""
@@ -107,3 +107,9 @@ def _trimmed(element: AfterSlash, compiler: SQLCompiler, **options: Any) -> str:
     text = _column(element)
     before = func.rtrim(text, func.replace(text, "/", ""))
     return compiler.process(func.substr(text, func.length(before) + 1), **options)
+
+
+@compiles(Computed, "postgresql")
+def _stored(element: Computed, _compiler: DDLCompiler, **_options: Any) -> str:
+    """PostgreSQL computes a column of an index when a row is written, and the others may do so as they like."""
+    return f"GENERATED ALWAYS AS ({element.sqltext}) STORED"

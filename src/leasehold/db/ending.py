@@ -20,10 +20,10 @@ def counted_end(row: Any) -> int:
     """Return until when an allocation counts, in seconds; the row has its `ends_at`, and the lease's.
 
     One for good counts to the end of its lease: then the resource is released, or is given back. So does one that is
-    lent: then its lender has it again.
+    lent: then its lender has it again. What is ended earlier counts to its own end.
     """
     ends_with_lease = row.ends_at >= FOR_GOOD or row.parent_id is not None
-    return to_seconds(row.end_at) if ends_with_lease else int(row.ends_at)
+    return min(to_seconds(row.end_at), int(row.ends_at)) if ends_with_lease else int(row.ends_at)
 
 
 def write_ending(ending: Ending) -> dict[str, Any] | None:

@@ -12,6 +12,7 @@ from leasehold.db.allocation import as_allocation, with_neighbours
 from leasehold.db.default_properties import write_default_properties
 from leasehold.db.dialects import IDS, AmongIds, among_few
 from leasehold.db.ending import write_ending
+from leasehold.db.holding import write_holding
 from leasehold.db.lease_parts import events_of, json_text, read_parts
 from leasehold.db.no_show import write_no_show
 from leasehold.db.opened import opened
@@ -122,6 +123,7 @@ def insert_lease(connection: Writer, lease: Lease) -> None:
             "updated_at": lease.updated_at,
             "heal_policy": lease.heal_policy,
             "reminded": lease.reminded,
+            **write_holding(lease),
         },
     )
     if lease.reservations:
@@ -483,6 +485,7 @@ def _changed_lease(lease: Lease) -> dict[str, Any]:
         "deleted_at": lease.deleted_at,
         "heal_policy": lease.heal_policy,
         "reminded": lease.reminded,
+        **write_holding(lease),
     }
 
 
@@ -523,6 +526,9 @@ _SAVE_LEASE = _save(
     "deleted_at",
     "heal_policy",
     "reminded",
+    "holds_from",
+    "holds_length",
+    "holds_noted",
 )
 _SAVE_UNCHANGED = _SAVE_LEASE.where(leases.c.generation == bindparam("seen"))
 _SAVE_WAITING = _save(leases, "waiting", "waiting_since")

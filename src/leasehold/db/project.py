@@ -2,32 +2,34 @@
 
 The decisions of a project lock its row in `project_use` before they lock any pool. So a project that sends many
 requests at a time waits only once in the queue for the pools. The row keeps upper bounds: each decision adds what it
-asks for, and only a recount, at a limit or after `COUNTED_FOR`, subtracts what was given back. So a decision costs one
-statement, however many leases there are.
+asks for, and only a recount, at the limit of leases or after `COUNTED_FOR`, subtracts what was given back. Where they
+do not decide, what is allocated in the window that is asked for is read and counted. So a decision costs one statement,
+or three, however many leases there are.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import BigInteger, bindparam, func, insert, null, select, union_all, update
 from sqlalchemy.exc import IntegrityError
 
 from leasehold.db.allocation import read_demand
 from leasehold.db.ending import counted_end
+from leasehold.db.holding import in_window, may_hold
 from leasehold.db.store import GenerationRaceError
 from leasehold.db.tables import allocations, leases, project_use
 from leasehold.model.states import LeaseStatus
-from leasehold.model.use import NAMES, Use
+from leasehold.model.use import MOST, NAMES, Use
 from leasehold.model.windows import OPEN_END, to_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from sqlalchemy import Connection
+    from sqlalchemy import ColumnElement, CompoundSelect, Connection
 
     from leasehold.model.windows import Window
 
@@ -35,6 +37,8 @@ OVER = (LeaseStatus.TERMINATED, LeaseStatus.DELETING, LeaseStatus.TIMEDOUT)
 """Statuses of leases that are no longer open: they have ended or timed out, or their owner has asked for their end."""
 COUNTED_FOR: Final = timedelta(hours=1)
 """How long upper bounds are trusted; the recount includes what no decision has added, such as imported leases."""
+_ENDLESS: Final = 2**62
+"""The room where nothing is limited: a sum beyond it is counted anew before it is more than a column takes."""
 _TAKE = (
     update(project_use)
     .where(
@@ -64,35 +68,48 @@ _OF_USER = leases.c.user_id == bindparam("user")
 _COUNT_OPEN = select(func.count()).select_from(leases).where(*_OPEN)
 _COUNT_OPEN_OF_USER = _COUNT_OPEN.where(_OF_USER)
 _TIMES = (allocations.c.pool, allocations.c.demand, allocations.c.starts_at, allocations.c.ends_at, leases.c.end_at)
-_ALLOCATED = (
-    select(*_TIMES, leases.c.parent_id, func.sum(allocations.c.slots).label("slots"))
-    .select_from(leases.join(allocations, allocations.c.lease_id == leases.c.id))
-    .where(*_OPEN, leases.c.id != bindparam("but"), allocations.c.ends_at > allocations.c.starts_at)
-    .group_by(*_TIMES, leases.c.parent_id)
-)
 _CHILD = leases.alias("child")
-# What a lease has lent comes back to it, so it counts for the lender all the time, and for the sub-lease beside that.
-_LENT = (
-    select(*_TIMES, null().label("parent_id"), func.sum(allocations.c.slots).label("slots"))
-    .select_from(
-        leases.join(_CHILD, _CHILD.c.parent_id == leases.c.id).join(allocations, allocations.c.lease_id == _CHILD.c.id)
+_SLOTS = func.sum(allocations.c.slots).label("slots")
+
+
+def _allocated(*some: ColumnElement[bool], within: bool) -> CompoundSelect[Any]:
+    """Return the query for what `some` open leases hold, `within` a window or whenever.
+
+    What a lease has lent comes back to it, so it counts for the lender all the time, and for the sub-lease beside that.
+    """
+    held = [*_OPEN, *some, leases.c.id != bindparam("but"), allocations.c.ends_at > allocations.c.starts_at]
+    if within:
+        held += [allocations.c.starts_at < bindparam("window_end"), allocations.c.ends_at > bindparam("window_start")]
+    near = may_hold(bindparam("project"))
+    there = near.join(leases, leases.c.id == near.c.id) if within else leases
+    own = there.join(allocations, allocations.c.lease_id == leases.c.id)
+    lent = there.join(_CHILD, _CHILD.c.parent_id == leases.c.id).join(
+        allocations, allocations.c.lease_id == _CHILD.c.id
     )
-    .where(*_OPEN, allocations.c.ends_at > allocations.c.starts_at)
-    .where(leases.c.id != bindparam("but"), allocations.c.released_at.is_(None))
-    .group_by(*_TIMES)
-)
-_WITH_LENT = union_all(_ALLOCATED, _LENT)
-_WITH_LENT_OF_USER = union_all(_ALLOCATED.where(_OF_USER), _LENT.where(_OF_USER))
+    return union_all(
+        select(*_TIMES, leases.c.parent_id, _SLOTS).select_from(own).where(*held).group_by(*_TIMES, leases.c.parent_id),
+        select(*_TIMES, null().label("parent_id"), _SLOTS)
+        .select_from(lent)
+        .where(*held, allocations.c.released_at.is_(None))
+        .group_by(*_TIMES),
+    )
+
+
+_ALLOCATED = {
+    (of_user, within): _allocated(*([_OF_USER] if of_user else []), within=within)
+    for of_user in (False, True)
+    for within in (False, True)
+}
 
 
 def take_use(connection: Connection, project_id: str, more: Use, most: Use, now: datetime) -> bool:
-    """Add `more` to what the project uses and return True, if its upper bounds stay within `most`.
+    """Add `more` to what the project uses and return True, if its upper bounds stay within `most`; MOST is no limit.
 
     No other transaction adds anything until this one ends. False means that `enter` and a count have to decide.
     """
     values: dict[str, int] = {}
     for name, amount, limit in zip(NAMES, more.amounts, most.amounts, strict=True):
-        values |= {f"more_{name}": amount, f"room_{name}": limit - amount}
+        values |= {f"more_{name}": amount, f"room_{name}": _ENDLESS if limit == MOST else limit - amount}
     return connection.execute(_TAKE, {"project": project_id, "since": now - COUNTED_FOR, **values}).rowcount == 1
 
 
@@ -140,19 +157,24 @@ class Allocated:
 
 
 def allocated_to(
-    connection: Connection, project_id: str, whole: Mapping[str, str], *, but: str = "", user_id: str | None = None
+    connection: Connection,
+    project_id: str,
+    whole: Mapping[str, str],
+    *,
+    but: str = "",
+    user_id: str | None = None,
+    window: Window | None = None,
 ) -> list[Allocated]:
     """Return what is allocated to the open leases of a project, or of one user in it, without the lease `but`.
 
-    With what they have lent.
+    With what they have lent. With a `window`, only what is allocated at some moment of it: then no more leases are read
+    than those that may hold something in it.
 
     `whole` names, by pool, the amount of `Use` in which a whole resource counts 1.
     """
-    asked = {"project": project_id, "but": but}
-    if user_id is None:
-        rows = connection.execute(_WITH_LENT, asked)
-    else:
-        rows = connection.execute(_WITH_LENT_OF_USER, {**asked, "user": user_id})
+    query = _ALLOCATED[user_id is not None, window is not None]
+    asked = {"project": project_id, "but": but, **({} if user_id is None else {"user": user_id})}
+    rows = connection.execute(query, asked if window is None else {**asked, **in_window(window)})
     return [
         Allocated(row.starts_at, counted_end(row), _use_of(whole.get(row.pool), row.demand, int(row.slots)))
         for row in rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leasehold.db.project import allocated_to, count_open_leases, enter, keep_use, take_use, use_bounds
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from leasehold.db.project import Allocated
     from leasehold.model.use import Use
+    from leasehold.model.windows import Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +41,11 @@ class CountedUse:
         """Do as `count_open_leases`."""
         return count_open_leases(self.connection, project_id, user_id)
 
-    def allocated(self, project_id: str, *, but: str, user_id: str | None = None) -> list[Allocated]:
+    def allocated(
+        self, project_id: str, *, but: str, user_id: str | None = None, window: Window | None = None
+    ) -> list[Allocated]:
         """Do as `allocated_to`."""
-        return allocated_to(self.connection, project_id, self.whole, but=but, user_id=user_id)
+        return allocated_to(self.connection, project_id, self.whole, but=but, user_id=user_id, window=window)
 
 
 class UncountedError(Exception):
@@ -94,8 +97,11 @@ class KnownUse:
         """Return how many leases the project, or the user, has; raises UncountedError."""
         return self._of(user_id)[0]
 
-    def allocated(self, _project_id: str, *, but: str, user_id: str | None = None) -> list[Allocated]:  # noqa: ARG002 - a lease that was not made has nothing to leave out
-        """Return what is allocated to the project, or to the user in it; raises UncountedError."""
+    def allocated(self, _project_id: str, *, user_id: str | None = None, **_: Any) -> list[Allocated]:
+        """Return all that is allocated to the project, or to the user in it; raises UncountedError.
+
+        A lease that was not made has nothing to leave out, and every window was read.
+        """
         return self._of(user_id)[1]
 
     def _of(self, user_id: str | None) -> tuple[int, list[Allocated]]:

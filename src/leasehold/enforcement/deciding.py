@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from leasehold.db.project import Allocated
     from leasehold.model.reservation import Reservation
     from leasehold.model.use import Use
+    from leasehold.model.windows import Window
 
 
 class Amounts(Protocol):
@@ -30,7 +31,10 @@ class ProjectUse(Protocol):
     """What projects use: `CountedUse` for a decision, `KnownUse` for a question that decides nothing."""
 
     def take(self, project_id: str, more: Use, most: Use, now: datetime, /) -> bool:
-        """Add `more` to what the project uses and return True, if that is known to stay within `most`."""
+        """Add `more` to what the project uses and return True, if that is known to stay within `most`.
+
+        `MOST` there is no limit.
+        """
 
     def enter(self, project_id: str, /) -> None:
         """Lock what the project uses, before it is counted."""
@@ -41,8 +45,13 @@ class ProjectUse(Protocol):
     def open_leases(self, project_id: str, /, user_id: str | None = None) -> int:
         """Return how many leases of the project, or of a user in it, are open."""
 
-    def allocated(self, project_id: str, /, *, but: str, user_id: str | None = None) -> list[Allocated]:
-        """Return what is allocated to open leases of the project, or of a user in it, without the lease `but`."""
+    def allocated(
+        self, project_id: str, /, *, but: str, user_id: str | None = None, window: Window | None = None
+    ) -> list[Allocated]:
+        """Return what is allocated to open leases of the project, or of a user in it, without the lease `but`.
+
+        With a `window`, at least what is allocated in it.
+        """
 
 
 @dataclass(frozen=True, slots=True)

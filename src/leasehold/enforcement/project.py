@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from leasehold.db.project import peak, total
 from leasehold.model.errors import TooManyLeasesError, TooMuchHeldError
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from leasehold.enforcement.deciding import Deciding
     from leasehold.model.lease import Lease
 
+FEW: Final = 1_000
+"""With more open leases, what they have in all windows together is not counted: no upper bound of it would decide."""
 _WORDS = {"hosts": "hosts", "vcpus": "vCPUs", "memory_mb": "MiB of memory", "floating_ips": "floating IPs"}
 
 
@@ -44,6 +46,7 @@ class ProjectLimitsFilter:
         most = self._most_of(lease.project_id)
         if most == NO_LIMIT:
             return
+        most = _of(asked, most)
         if asked.within(most) and deciding.use.take(lease.project_id, asked, most, deciding.now):
             return
         _count(lease, asked, asked, most, deciding)
@@ -56,9 +59,10 @@ class ProjectLimitsFilter:
         same = lease.asked == proposed.asked
         if (same and inside) or most == NO_LIMIT:
             return
+        asked = _asked(proposed, deciding)
+        most = _of(asked, most)
         if deciding.use.take(lease.project_id, growth, most, deciding.now):
             return
-        asked = _asked(proposed, deciding)
         # Within the old window, only an amount that grows can exceed its limit.
         most = Use(
             *(limit if more or not inside else MOST for limit, more in zip(most.amounts, growth.amounts, strict=True))
@@ -73,17 +77,16 @@ class ProjectLimitsFilter:
 
 
 def _count(lease: Lease, asked: Use, growth: Use, most: Use, deciding: Deciding) -> None:
-    """Count what the project's other leases use, raise the error of an exceeded limit, else store the new count."""
+    """Count what the project's other leases use, raise the error of an exceeded limit, else store the new count.
+
+    Its open leases are counted where their upper bound does not decide. Of the rest, what is allocated in the lease's
+    window is enough.
+    """
     use, project = deciding.use, lease.project_id
-    use.enter(project)
-    others = use.allocated(project, but=lease.id)
-    held = replace(peak(others, lease.counted_window), leases=use.open_leases(project))
-    if held.leases + growth.leases > most.leases:
-        message = (
-            f"The project has {held.leases} open leases, and it may have {most.leases}. "
-            "Delete one, wait until one ends, or ask an administrator."
-        )
-        raise TooManyLeasesError(message, details={"limit": most.leases, "open": held.leases})
+    if not use.take(project, growth, replace(NO_LIMIT, leases=most.leases), deciding.now):
+        _count_leases(lease, asked, growth, most, deciding)
+    window = lease.counted_window
+    held = peak(use.allocated(project, but=lease.id, window=window), window)
     for name, word in _WORDS.items():
         limit, others_have, wanted = getattr(most, name), getattr(held, name), getattr(asked, name)
         if wanted and others_have + wanted > limit:
@@ -94,8 +97,26 @@ def _count(lease: Lease, asked: Use, growth: Use, most: Use, deciding: Deciding)
             )
             details = {"what": name, "limit": limit, "asked": wanted, "held": others_have}
             raise TooMuchHeldError(message, field="reservations", details=details)
-    counted = replace(total(others), leases=held.leases + growth.leases) + replace(asked, leases=0)
-    use.keep(project, counted, deciding.now)
+
+
+def _count_leases(lease: Lease, asked: Use, growth: Use, most: Use, deciding: Deciding) -> None:
+    """Count the open leases of the project, raise the error if they are too many, else store new upper bounds."""
+    use, project = deciding.use, lease.project_id
+    use.enter(project)
+    count = use.open_leases(project)
+    if count + growth.leases > most.leases:
+        message = (
+            f"The project has {count} open leases, and it may have {most.leases}. "
+            "Delete one, wait until one ends, or ask an administrator."
+        )
+        raise TooManyLeasesError(message, details={"limit": most.leases, "open": count})
+    others = total(use.allocated(project, but=lease.id)) if count <= FEW else NO_LIMIT
+    use.keep(project, replace(others + asked, leases=count + growth.leases), deciding.now)
+
+
+def _of(asked: Use, most: Use) -> Use:
+    """Return the limits on what is asked for: the others cannot be exceeded by it."""
+    return Use(*(limit if wanted else MOST for limit, wanted in zip(most.amounts, asked.amounts, strict=True)))
 
 
 def _asked(lease: Lease, deciding: Deciding) -> Use:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from leasehold.db.project import Allocated
     from leasehold.enforcement.deciding import Deciding
     from leasehold.model.lease import Lease
+    from leasehold.model.windows import Window
 
 HOUR = 3600
 
@@ -79,7 +80,8 @@ class StackingFilter:
         most = self._limits.user_hosts
         if most is None:
             return
-        held = peak(_others(lease, deciding, lease.user_id), lease.counted_window).hosts
+        window = lease.counted_window
+        held = peak(_others(lease, deciding, lease.user_id, window), window).hosts
         if held + hosts > most:
             message = (
                 f"The lease asks for {hosts} hosts, your other leases in this project have up to {held} then, and a "
@@ -113,8 +115,8 @@ class StackingFilter:
         return max(0, int((window.end - max(window.start, deciding.now)).total_seconds()))
 
 
-def _others(lease: Lease, deciding: Deciding, user_id: str | None) -> list[Allocated]:
-    return deciding.use.allocated(lease.project_id, but=lease.id, user_id=user_id)
+def _others(lease: Lease, deciding: Deciding, user_id: str | None, window: Window | None = None) -> list[Allocated]:
+    return deciding.use.allocated(lease.project_id, but=lease.id, user_id=user_id, window=window)
 
 
 def _hosts(lease: Lease, deciding: Deciding) -> int:

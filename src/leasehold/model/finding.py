@@ -13,6 +13,7 @@ class FindingKind(StrEnum):
     """The kinds of findings; scripts and metrics use these words, so they never change."""
 
     OVERBOOKED = "overbooked"
+    UNCOUNTED = "uncounted"
     STATUS = "status"
     WORK = "work"
     LATE = "late"

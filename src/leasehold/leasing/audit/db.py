@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from leasehold.db.audit import kept_allocations, kept_by, without_lease, work_for
 from leasehold.db.hold import held_in_vain
+from leasehold.db.holding import wrongly_noted
 from leasehold.db.lease import CHUNK, each_lease
 from leasehold.db.maintenance import maintenance_reservations
 from leasehold.db.task import LEASE
@@ -42,7 +43,7 @@ def audit_database(connection: Connection, now: datetime) -> list[Finding]:
 
     The connection should read a consistent snapshot: concurrent changes would look like inconsistencies.
     """
-    return [*_overbooked(connection, now), *audit_leases(connection, now)]
+    return [*_overbooked(connection, now), *_uncounted(connection, now), *audit_leases(connection, now)]
 
 
 def audit_leases(connection: Connection, now: datetime) -> list[Finding]:
@@ -65,6 +66,12 @@ def _overbooked(connection: Connection, now: datetime) -> Iterator[Finding]:
         clash = _first_clash(resource, [each for each in held if each.reservation_id not in beside])
         if clash is not None:
             yield clash
+
+
+def _uncounted(connection: Connection, now: datetime) -> Iterator[Finding]:
+    for ident in wrongly_noted(connection, now):
+        what = f"Lease {ident} holds resources at times at which the limits of its project do not count it."
+        yield Finding(FindingKind.UNCOUNTED, ident, what, f"{DEFECT} Any change of the lease mends it.")
 
 
 def _first_clash(resource: Resource, held: Sequence[Allocation]) -> Finding | None:

@@ -1,0 +1,74 @@
+"""When a lease holds what it has, so that an index finds the leases that may hold something in a window.
+
+A lease notes a moment from which it holds, and the least of `LENGTHS` within which all of it ends. So those that may
+hold something in a window are one range of begins for each length, however many leases lie before and after it. What
+is noted counts for the generation of the lease that it was noted at. A process that does not know it notes nothing, so
+that lease is read whatever its window: the column `holds_for` is then NULL by itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import BigInteger, and_, bindparam, or_, select, union_all
+
+from leasehold.db.ending import FOR_GOOD
+from leasehold.db.tables import allocations, leases
+from leasehold.model.ending import counted_longest
+from leasehold.model.windows import to_seconds
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sqlalchemy import BindParameter, Connection, Subquery
+
+    from leasehold.model.lease import Lease
+    from leasehold.model.windows import Window
+
+LENGTHS: Final = (*(4**power for power in range(5, 13)), 4**19)
+"""Seconds: from 17 minutes to half a year, each four times the one before, and more than databases store dates."""
+
+
+def write_holding(lease: Lease) -> dict[str, Any]:
+    """Return the columns that note when a lease, at its generation, holds what limits count."""
+    begin = min(to_seconds(lease.begins), to_seconds(lease.window.start))
+    end = to_seconds(counted_longest(lease.window, (part.ending for part in lease.reservations)).end)
+    length = next(each for each in LENGTHS if end - begin <= each)
+    return {"holds_from": begin, "holds_length": length, "holds_noted": lease.generation}
+
+
+def in_window(window: Window) -> dict[str, int]:
+    """Return the parameters of `may_hold` for a window."""
+    start, end = window.seconds
+    return {"window_start": start, "window_end": end} | {f"since_{each}": start - each for each in LENGTHS}
+
+
+def may_hold(project: BindParameter[str]) -> Subquery:
+    """Return the ids of the leases of a project that may hold something in the window of `in_window`.
+
+    One query for each length: with OR, SQLite reads every lease of the project.
+    """
+    mine = select(leases.c.id).where(leases.c.project_id == project)
+    lengths = (
+        mine.where(
+            leases.c.holds_for == each,
+            leases.c.holds_from > bindparam(f"since_{each}", type_=BigInteger),
+            leases.c.holds_from < bindparam("window_end", type_=BigInteger),
+        )
+        for each in LENGTHS
+    )
+    return union_all(mine.where(leases.c.holds_for.is_(None)), *lengths).subquery("near")
+
+
+def wrongly_noted(connection: Connection, now: datetime) -> list[str]:
+    """Return the ids of the leases that hold something from now on when it is noted that they do not, sorted."""
+    moment, end = to_seconds(now), leases.c.holds_from + leases.c.holds_for
+    # What is for good, or is lent, counts to the end of its lease.
+    to_its_end = and_(allocations.c.ends_at < FOR_GOOD, leases.c.parent_id.is_(None))
+    before = and_(allocations.c.starts_at < leases.c.holds_from, leases.c.holds_from > moment)
+    after = and_(to_its_end, allocations.c.ends_at > end)
+    held = select(allocations.c.lease_id).where(
+        allocations.c.ends_at > moment, allocations.c.ends_at > allocations.c.starts_at, or_(before, after)
+    )
+    query = held.join(leases, leases.c.id == allocations.c.lease_id).where(leases.c.deleted_at.is_(None)).distinct()
+    return sorted(connection.execute(query).scalars())

@@ -1,7 +1,7 @@
 """Run the benchmarks: `python -m bench [--quick] [--write] [name ...]`; `--list` lists them.
 
 Each run writes its figures to `bench/out/`, as JSON and as plots. A missed budget is reported and is not an error; a
-benchmark that cannot be measured is an error.
+benchmark that cannot be measured is an error, and so is a figure that grew by half since the last page.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from bench import (
     lists,
     memory,
     month,
+    own,
     plots,
     polls,
     post,
@@ -41,12 +42,14 @@ from bench import (
     turns,
     upstream,
 )
+from bench.growth import grown
 from bench.reasons import reason, stale
 from bench.record import Group, Record
 from bench.results import (
     ALONE,
     DATABASES,
     KEPT,
+    LAST,
     OUT,
     PAGE,
     as_lines,
@@ -58,6 +61,7 @@ from bench.results import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from bench.growth import Growth
     from bench.row import Row
 
 
@@ -78,6 +82,7 @@ BENCHMARKS = {
     "calendar": Benchmark(decisions.run, 100),
     "instructions": Benchmark(instructions.run, 70),
     "post": Benchmark(post.run, 60),
+    "own": Benchmark(own.run, 120),
     "throughput": Benchmark(throughput.run, 95),
     "statements": Benchmark(statements.run, 20),
     "listing": Benchmark(listing.run, 35),
@@ -116,6 +121,9 @@ def main() -> int:
     if args.redraw:
         write_page(Record.read(KEPT))
         return 0
+    if args.accept:
+        _keep(Record.read(LAST))
+        return 0
     load = os.getloadavg()[0]
     names = [name for name in BENCHMARKS if name in (args.names or DEFAULT)]
     groups = [group for name in names if (group := _measure(name, quick=args.quick)) is not None]
@@ -124,10 +132,11 @@ def main() -> int:
     command = " ".join(["python -m bench", *args.names, *options])
     run = record(command, load, groups)
     _leave(run)
+    growth = grown(run.rows, Record.read(KEPT).rows)
     if args.write and not failed:
-        _write_pages(run, everything=not args.names)
-    _summarise(run.rows, failed)
-    return 1 if failed else 0
+        _write_pages(run, everything=not args.names and not growth)
+    _summarise(run.rows, failed, growth)
+    return 1 if failed or (growth and not args.quick) else 0
 
 
 def _arguments() -> argparse.Namespace:
@@ -137,6 +146,11 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="smaller sizes, in a few minutes; figures do not count")
     parser.add_argument("--list", action="store_true", help="list the benchmarks with their durations, and exit")
     parser.add_argument("--redraw", action="store_true", help=f"write {PAGE.name} and its plots from {KEPT.name} again")
+    parser.add_argument(
+        "--accept",
+        action="store_true",
+        help=f"write {PAGE.name}, {KEPT.name} and the plots of the last run of everything, with the figures that grew",
+    )
     parser.add_argument(
         "--write",
         action="store_true",
@@ -170,6 +184,8 @@ def _leave(run: Record) -> None:
     """Write the run to `bench/out/`: the JSON of each group, and the plots."""
     for group in run.groups:
         Record(run.command, run.date, run.machine, (group,)).write(OUT / f"{group.name}.json")
+    if {group.name for group in run.groups} >= set(DEFAULT):
+        run.write(LAST)
     plots.draw(run.rows, OUT)
 
 
@@ -181,15 +197,24 @@ def _write_pages(run: Record, *, everything: bool) -> None:
             alone = Record(f"python -m bench {group.name} --write", run.date, facts, (group,))
             write_page_alone(group.name, alone)
     if everything:
-        run.write(KEPT)
-        write_page(run)
-        for name in stale(run.rows):
-            print(f"A reason is kept for {name!r}, but there is no such row: remove it from bench/reasons.py.")
+        _keep(run)
 
 
-def _summarise(rows: Sequence[Row], failed: Sequence[str]) -> None:
+def _keep(run: Record) -> None:
+    """Write the page of a run of everything in place of the one before, with what grew since that one."""
+    growth = grown(run.rows, Record.read(KEPT).rows)
+    run.write(KEPT)
+    write_page(run, growth)
+    for name in stale(run.rows):
+        print(f"A reason is kept for {name!r}, but there is no such row: remove it from bench/reasons.py.")
+
+
+def _summarise(rows: Sequence[Row], failed: Sequence[str], growth: Sequence[Growth]) -> None:
     missed = [row for row in rows if row.verdict == "MISSED"]
     print(f"\n{len(missed)} budgets missed" + "".join(f"\n  {row.name}: {reason(row)}" for row in missed))
+    if growth:
+        print(f"{len(growth)} figures grew by half since the page of {Record.read(KEPT).date}; see bench/README.md")
+        print("".join(f"  {each}\n" for each in growth), end="")
     if failed:
         print(f"These could not be measured, so no page was written: {', '.join(failed)}")
 

@@ -14,6 +14,7 @@ from bench.row import Row, number
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from bench.growth import Growth
     from bench.record import Group
 
 HERE: Final = Path(__file__).parent
@@ -22,6 +23,8 @@ KEPT: Final = HERE / "RESULTS.json"
 PLOTS: Final = HERE / "plots"
 OUT: Final = HERE / "out"
 """Where every run writes its JSON and its plots; the pages in the repository need `--write`."""
+LAST: Final = OUT / "run.json"
+"""The last run of everything."""
 ALONE: Final = {
     "cloud": HERE / "CLOUD.md",
     "month": HERE / "MONTH.md",
@@ -32,8 +35,8 @@ ALONE: Final = {
 with the console."""
 HEAD: Final = """# Results
 
-Written by `{command}` on {date}, on one machine in one run. Budgets are those of the design; a row
-without one is for comparison. A ratio is the measured figure divided by the one that stands beside the ratio.
+Written by `{command}` on {date}, on one machine in one run. Budgets are those of the design. A ratio is
+the measured figure divided by the one that stands beside the ratio.
 
 | | |
 |---|---|
@@ -65,6 +68,8 @@ every answer, and every chosen host, with a brute-force reference. With a genera
 Wilkins-Diehr through the Parallel Workloads Archive; it is not part of this repository.
 """
 DATABASES: Final = ("SQLite", "MariaDB", "PostgreSQL")
+COMPARED: Final = "for comparison"
+"""What stands in place of a budget; `bench.growth` tells of every row that grew by half."""
 COLUMNS: Final = ("what", "measured", "budget", "compared", "verdict")
 
 
@@ -74,7 +79,7 @@ def cells(row: Row) -> tuple[str, ...]:
 
 
 def _budget(row: Row) -> str:
-    return "" if row.budget is None else f"{'' if row.exact else '<= '}{number(row.budget)} {row.unit}".rstrip()
+    return COMPARED if row.budget is None else f"{'' if row.exact else '<= '}{number(row.budget)} {row.unit}".rstrip()
 
 
 def as_lines(rows: Sequence[Row]) -> str:
@@ -95,15 +100,15 @@ def record(command: str, load: float, groups: Iterable[Group]) -> Record:
     return Record(command, f"{datetime.now(UTC):%Y-%m-%d}", facts, tuple(groups))
 
 
-def write_page(run: Record) -> None:
-    """Write the page of a run of everything, and its plots."""
+def write_page(run: Record, growth: Sequence[Growth] = ()) -> None:
+    """Write the page of a run of everything, and its plots, with the growth that was accepted."""
     drawn = plots.draw(run.rows, PLOTS)
     others = {f"{name}.png" for name in plots.COURSES}
     for picture in PLOTS.glob("*.png"):
         if picture.name not in drawn.keys() | others:
             picture.unlink()
     pictures = _pictures(drawn)
-    text = _head(run) + _budgets(run.rows) + _missed(run.rows)
+    text = _head(run) + _budgets(run.rows) + _missed(run.rows) + _growth(growth)
     text += f"\n## How it grows\n\nHow to read the plots: [README.md](README.md).\n{pictures}"
     PAGE.write_text(text + "".join(_tables(run)) + UPSTREAM, encoding="utf-8")
 
@@ -143,6 +148,12 @@ def _missed(rows: Iterable[Row]) -> str:
     """Return the reasons of missed budgets; empty when all are kept."""
     missed = [f"* **{row.name}.** {reason(row)}\n" for row in rows if row.verdict == "MISSED"]
     return "\n".join(["\n## Budgets that are missed, and why\n", "".join(missed)]) if missed else ""
+
+
+def _growth(growth: Iterable[Growth]) -> str:
+    """Return what grew by half since the page before; empty when nothing did."""
+    lines = [f"* {each}\n" for each in growth]
+    return "\n".join(["\n## Figures that grew by half since the page before\n", "".join(lines)]) if lines else ""
 
 
 def _tables(run: Record) -> Iterator[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bench import plots, results
+from bench.growth import CALIBRATION, grown
 from bench.reasons import NONE_YET, REASONS, stale
 from bench.record import Group, Record
 from bench.row import Course, Point, Row
@@ -104,3 +105,55 @@ def test_one_point_makes_no_line(tmp_path: Path) -> None:
 def test_reasons_without_a_row_are_named() -> None:
     assert MISSED.name not in stale([MISSED])
     assert set(stale([])) == set(REASONS)
+
+
+def test_every_row_has_a_budget_or_is_for_comparison(page: Path) -> None:
+    results.write_page(run_of(MISSED, KEPT, EXACT, SMALLER))
+    assert [results.cells(row)[2] for row in (MISSED, EXACT, SMALLER)] == ["<= 150 ms", "15", "for comparison"]
+    assert f"| {SMALLER.name} | 18 ms | for comparison |" in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("unit", "before", "now", "grows"),
+    [
+        ("ms", 10, 15, True),
+        ("s", 10, 14.9, False),
+        ("MiB", 10, 15, True),
+        ("/s", 15, 10, True),
+        ("/s", 10, 15, False),
+        ("", 10, 100, False),
+        ("ms", 0, 1, False),
+    ],
+)
+def test_what_costs_half_as_much_again_is_named(unit: str, before: float, now: float, *, grows: bool) -> None:
+    found = grown([Row("some", now, unit), Row("new", 1_000, unit)], [Row("some", before, unit)])
+    assert [each.row.name for each in found] == (["some"] if grows else [])
+
+
+def test_a_slower_machine_makes_times_longer_and_takes_no_more_memory() -> None:
+    """Neither does it make up for a machine that became faster."""
+
+    def run(speed: float, time: float, memory: float) -> list[Row]:
+        commit = Row(CALIBRATION[1], 2 * speed, "ms")
+        return [Row(CALIBRATION[0], speed, "ms"), commit, Row("time", time, "ms"), Row("memory", memory, "MiB")]
+
+    last = run(1, 10, 10)
+    assert [each.row.name for each in grown(run(3, 40, 20), last)] == ["memory"]
+    assert [str(each) for each in grown(run(0.5, 8, 10), last)] == [
+        "time: 8 ms, was 10, 1.60 times as much at the same speed"
+    ]
+
+
+def test_what_was_accepted_stands_on_the_page(page: Path) -> None:
+    results.write_page(run_of(SMALLER), grown([SMALLER], [Row(SMALLER.name, 9.0, "ms")]))
+    assert f"* {SMALLER.name}: 18 ms, was 9, 2.00 times as much at the same speed\n" in page.read_text()
+    results.write_page(run_of(SMALLER))
+    assert "grew" not in page.read_text()
+
+
+def test_the_page_of_the_repository_is_as_its_figures_say() -> None:
+    """Also that none of its rows is without a budget and the words."""
+    for line in results.PAGE.read_text(encoding="utf-8").splitlines():
+        cells = [each.strip() for each in line.split("|")]
+        if len(cells) == len(results.COLUMNS) + 2 and cells[-2] in ("", "kept", "MISSED"):
+            assert cells[3], line

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +16,7 @@ from sqlalchemy import insert, make_url, select, text
 from sqlalchemy.exc import OperationalError
 
 from leasehold.conf.database import DatabaseSettings
+from leasehold.conf.settings import DeliverySettings, Settings
 from leasehold.db import schema
 from leasehold.db.engine import open_engine
 from leasehold.db.lease import insert_lease
@@ -23,7 +25,12 @@ from leasehold.db.store import Database, UnknownOutcomeError
 from leasehold.db.tables import leases, pools, tasks
 from leasehold.db.task import claim_tasks
 from leasehold.db.together import together
+from leasehold.leasing import subscription
+from leasehold.model.caller import Caller
+from leasehold.model.errors import TooManySubscriptionsError
+from leasehold.model.subscription import Channel
 from tests.db.examples import lease, statements, write
+from tests.factory import Clock, open_service
 from tests.processes import BIN, wait_for
 
 if TYPE_CHECKING:
@@ -31,6 +38,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from tests.factory import World
     from tests.servers.galera import GaleraCluster, GaleraNode
 
 pytestmark = [pytest.mark.slow, pytest.mark.servers, pytest.mark.timeout(600)]
@@ -84,6 +92,28 @@ def test_a_node_gets_each_write_by_itself(nodes: list[Database]) -> None:
         with statements(node.engine) as sent:
             node.transact(work)
         assert [each.split()[2] for each in sent] == ["leases", "reservations", "events"]
+
+
+def test_a_limit_that_is_counted_holds_on_all_nodes_together(node_urls: list[str], nodes: list[Database]) -> None:
+    """A count is no write, so two nodes would both add the last one: each writes the row of the project as well."""
+    delivery = DeliverySettings(subscriptions=1, http=True, allowed_networks=(ip_network("127.0.0.0/8"),))
+    worlds = [open_service(url, clock=Clock(), settings=Settings(delivery=delivery)) for url in node_urls]
+    member, together_now = Caller("alice", "demo"), threading.Barrier(len(worlds))
+
+    def one_more(world: World) -> str | None:
+        together_now.wait()
+        try:
+            return subscription.subscribe(world.service, member, Channel.WEBHOOK, "http://127.0.0.1:1/").id
+        except TooManySubscriptionsError:
+            return None
+
+    with ThreadPoolExecutor(len(worlds)) as threads:
+        for _ in range(ROUNDS):
+            made = [each for each in threads.map(one_more, worlds) if each is not None]
+            assert len(made) == 1
+            subscription.unsubscribe(worlds[0].service, made[0])
+    for world in worlds:
+        world.engine.dispose()
 
 
 def test_what_is_committed_on_one_node_is_found_on_every_other_right_away(nodes: list[Database]) -> None:

@@ -86,6 +86,19 @@ class GaleraNode(MariaDB):
         position = self._recovered_position(command)
         return [*command, f"--wsrep-start-position={position}"] if position else command
 
+    @property
+    def recovered(self) -> int:
+        """The number of the last write set that this node has on its disk; it is not running."""
+        position = self._recovered_position(super()._run_command()) or ":-1"
+        return int(position.rpartition(":")[2])
+
+    def begin_cluster(self) -> None:
+        """Start this node as the first one of the cluster, as an operator does after all of them have died."""
+        state = self.data / "grastate.dat"
+        state.write_text(re.sub("safe_to_bootstrap: .", "safe_to_bootstrap: 1", state.read_text()))
+        self._begins = True
+        self.start()
+
     def _recovered_position(self, command: Sequence[str]) -> str | None:
         if not any(self.data.iterdir()):
             return None
@@ -181,13 +194,23 @@ class GaleraCluster:
         self.nodes[0].drop_database(urls[0])
 
     def mend(self) -> None:
-        """Restart killed nodes, reconnect isolated ones, and wait until every node is synced."""
+        """Restart killed nodes, reconnect isolated ones, and wait until every node is synced.
+
+        If all are dead, the node that has the most begins the cluster, and the others copy from it.
+        """
+        if not any(node.alive for node in self.nodes):
+            max(self.nodes, key=lambda node: node.recovered).begin_cluster()
         for node in self.nodes:
             if node.alive:
                 node.reconnect()
             else:
                 node.start()
         self.wait_until_whole()
+
+    def kill(self) -> None:
+        """Kill all nodes at the same moment."""
+        with ThreadPoolExecutor(len(self.nodes)) as threads:
+            list(threads.map(lambda node: node.kill(), self.nodes))
 
     def wait_until_whole(self) -> None:
         """Wait until every node is synced."""

@@ -16,7 +16,7 @@ from sqlalchemy import and_, or_, select
 from leasehold.db.allocation import as_allocation
 from leasehold.db.ending import FOR_GOOD, counted_end
 from leasehold.db.resource import resources_by_number
-from leasehold.db.tables import allocations, leases, reservations, resources, tasks
+from leasehold.db.tables import allocations, idempotency_keys, leases, outbox, reservations, resources, tasks
 from leasehold.db.task import LEASE
 from leasehold.model.states import LeaseStatus, ReservationStatus
 from leasehold.model.windows import from_seconds, to_seconds
@@ -158,6 +158,19 @@ def without_lease(connection: Connection, kind: str) -> list[str]:
         tasks.c.kind == kind, ~select(leases.c.id).where(leases.c.id == tasks.c.subject).exists()
     )
     return sorted(set(connection.execute(query).scalars()))
+
+
+def lost_leases(connection: Connection) -> dict[str, tuple[str, str]]:
+    """Return the leases that are not there, not even as deleted ones, and that an event or an idempotency key names.
+
+    Each comes with its project and what names it. A purge removes all of a lease together.
+    """
+    found: dict[str, tuple[str, str]] = {}
+    for table, trace in ((idempotency_keys, "an idempotency key"), (outbox, "an event")):
+        absent = ~select(leases.c.id).where(leases.c.id == table.c.lease_id).exists()
+        query = select(table.c.lease_id, table.c.project_id).where(table.c.lease_id != "", absent).distinct()
+        found |= {lease_id: (project_id, trace) for lease_id, project_id in connection.execute(query)}
+    return found
 
 
 def standing_lease_ids(connection: Connection) -> list[str]:

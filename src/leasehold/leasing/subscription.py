@@ -10,6 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from leasehold.db import event_log
 from leasehold.db import subscription as rows
 from leasehold.db.lease import find_lease
+from leasehold.db.project import enter
 from leasehold.model.errors import InvalidInputError, NotFoundError, TooManySubscriptionsError
 from leasehold.model.paging import WHOLE, Part
 from leasehold.model.subscription import BUS_EVENTS, SLOW_FOR, Channel, Subscription
@@ -51,12 +52,13 @@ def subscribe(
     ident, secret, now = str(uuid4()), CHANNELS[channel].secret(), service.now()
 
     def write(connection: Connection) -> Subscription:
+        # Its subscriptions are counted while no other transaction of the project adds one, also on another node.
+        enter(connection, caller.project_id)
         if lease_id is not None:
             lease = find_lease(connection, lease_id)
             if lease is None or not (all_projects or lease.project_id == caller.project_id):
                 message = "lease_id is not a lease of this project. Send the id of a lease that the project has."
                 raise InvalidInputError(message, field="lease_id")
-        # The lock of the log makes the limit exact.
         end = event_log.lock_log(connection).end
         if rows.count_subscriptions(connection, caller.project_id) >= settings.subscriptions:
             raise TooManySubscriptionsError(settings.subscriptions)

@@ -23,6 +23,7 @@ class FindingKind(StrEnum):
     LEFTOVER = "leftover"
     PLUGIN = "plugin"
     HOLD = "hold"
+    LOST = "lost"
 
 
 class Mend(StrEnum):

@@ -37,6 +37,21 @@ def test_rows_that_agree(scene: Scene) -> None:
     assert in_database(scene.world) == []
 
 
+@pytest.mark.parametrize("table", [tables.outbox, tables.idempotency_keys])
+def test_a_lease_that_the_database_has_lost_is_named_where_something_of_it_is_left(world: World, table: Any) -> None:
+    """A crash of a cluster may take a committed transaction, or the rows of one of its tables."""
+    lost = world.lease(hosts(1), key="one")
+    world.lease(hosts(1), key="two")
+    for each in (tables.allocations, tables.events, tables.reservations, tables.tasks, tables.outbox):
+        column = each.c.subject if each is tables.tasks else each.c.lease_id
+        if each is not table:
+            world.execute(delete(each).where(column == lost.id))
+    if table is tables.outbox:
+        world.execute(delete(tables.idempotency_keys).where(tables.idempotency_keys.c.lease_id == lost.id))
+    world.execute(delete(tables.leases).where(tables.leases.c.id == lost.id))
+    assert named(in_database(world)) == {("lost", lost.id)}
+
+
 # ---------------------------------------------------------------- capacity
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from leasehold.db.audit import kept_allocations, kept_by, without_lease, work_for
+from leasehold.db.audit import kept_allocations, kept_by, lost_leases, without_lease, work_for
 from leasehold.db.hold import held_in_vain
 from leasehold.db.holding import wrongly_noted
 from leasehold.db.lease import CHUNK, each_lease
@@ -43,7 +43,8 @@ def audit_database(connection: Connection, now: datetime) -> list[Finding]:
 
     The connection should read a consistent snapshot: concurrent changes would look like inconsistencies.
     """
-    return [*_overbooked(connection, now), *_uncounted(connection, now), *audit_leases(connection, now)]
+    beyond = (*_overbooked(connection, now), *_uncounted(connection, now), *_lost(connection))
+    return [*beyond, *audit_leases(connection, now)]
 
 
 def audit_leases(connection: Connection, now: datetime) -> list[Finding]:
@@ -97,6 +98,15 @@ def _excess(resource: Resource, there: Sequence[Allocation]) -> str:
         for name, amount in sorted(taken_by(there).items())
         if amount > resource.capacity.get(name, 0)
     )
+
+
+def _lost(connection: Connection) -> Iterator[Finding]:
+    for lease_id, (project_id, trace) in sorted(lost_leases(connection).items()):
+        what = (
+            f"Lease {lease_id} of project {project_id} is gone, and {trace} still names it: the database has lost it."
+        )
+        remedy = "Tell the project, which may ask for it again. See Galera in docs/operators/high-availability.md."
+        yield Finding(FindingKind.LOST, lease_id, what, remedy)
 
 
 # ------------------------------------------------------------ statuses

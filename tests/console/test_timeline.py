@@ -115,10 +115,18 @@ def test_keys_go_through_the_picture_and_say_where_they_are(browser: Browser, se
 
 def test_the_table_says_the_same_and_leases_as_well(browser: Browser, service: Program) -> None:
     lease_of(service, "on-the-phone", start=5 * HOUR, hours=6, hosts=12)
+    for day in (1, 2, 3):
+        lease_of(service, f"every-day-{day}", start=day * 24 * HOUR, hours=6, hosts=12)
     browser.sign_in(service, user="demo-user")
     browser.open(service, "timeline", width=390)
     table = browser.role("table", "Timeline")
     assert table.text.count("on-the-phone") == 12
+    browser.picture("timeline-phone")
+    # A line for the host, and one for each lease.
+    assert (
+        browser.script("return Math.max(...[...document.querySelectorAll('.tl-table tr')].map(tr => tr.offsetHeight))")
+        < 140
+    )
     browser.roles("button", "Lease Host")[0].click()
     dialog = browser.role("dialog", "New lease")
     browser.until(lambda: "It fits" in dialog.text)

@@ -8,6 +8,7 @@ import { html, nothing, repeat } from "../core/html.mjs";
  * @property {boolean} [head] the cell names the row
  * @property {boolean} [number] aligned to the right
  * @property {boolean} [wide] left out on a phone
+ * @property {boolean} [line] on a phone a line of its own below the others, where the style stacks a row
  * @property {boolean} [whole] its text is not broken into lines
  */
 
@@ -23,7 +24,7 @@ import { html, nothing, repeat } from "../core/html.mjs";
 export function table({ caption, columns, rows, key, empty }) {
   if (!rows.length && empty !== undefined) return html`<div class="empty">${empty}</div>`;
   /** @param {Column<T>} column */
-  const kind = (column) => `${column.number ? "number" : ""} ${column.wide ? "wide" : ""} ${column.whole ? "whole" : ""}`.trim() || nothing;
+  const kind = (column) => `${column.number ? "number" : ""} ${column.wide ? "wide" : ""} ${column.whole ? "whole" : ""} ${column.line ? "line" : ""}`.trim() || nothing;
   return html`<div class="table-box" tabindex="0" role="region" aria-label=${caption}>
     <table>
       <caption class="unseen">${caption}</caption>

@@ -53,6 +53,7 @@ export function tableTwin({ model, groups, by, now, zone, lease, close, chosen }
     { title: t("column_free"), cell: (row) => freeCell(model, row, now, zone) },
     {
       title: t("column_mine"),
+      line: true,
       cell: (row) => (own.get(row) ?? []).map((each) => html`<div><button type="button" class="quiet link" @click=${() => chosen(each)}>${model.leases[each]?.name}</button>
         <span class="muted">${until(model, each, zone)}</span></div>`),
     },

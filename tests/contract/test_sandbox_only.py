@@ -469,6 +469,19 @@ def test_commands_boot_and_delete(command: Commands, cloud: SandboxCloud) -> Non
     assert "none of the requested reservations" in text
 
 
+def test_a_switch_lets_preemptible_servers_run_on_free_hosts(command: Commands, cloud: SandboxCloud) -> None:
+    cloud.aggregates.add_host("freepool", "cmp-01")
+    for each in cloud.hypervisors.list()[1:]:
+        cloud.hypervisors.fail(each.service_host)
+    boot = ("boot", "spot", "--project", "demo", "--flavor", "m1.small", "--preemptible")
+    assert command(*boot)[0] == 1
+    assert command("preemptibles", "on") == (0, "Preemptible servers may run on free hosts from now on.\n")
+    code, text = command(*boot)
+    assert (code, text.endswith("is ACTIVE on cmp-01.\n")) == (0, True)
+    assert command("preemptibles", "off") == (0, "Preemptible servers may not run from now on.\n")
+    assert command(*boot)[0] == 1
+
+
 def test_commands_fail_and_recover(command: Commands, cloud: SandboxCloud) -> None:
     assert command("fail", "3")[0] == 0
     assert not cloud.hypervisors.list()[2].up

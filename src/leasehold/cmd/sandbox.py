@@ -42,13 +42,17 @@ def add_commands(subparsers: _SubParsersAction[ArgumentParser]) -> None:
     boot.add_argument("--project", required=True, help=f"the sandbox knows {' and '.join(seed.PROJECTS)}")
     boot.add_argument("--flavor", required=True, help="a flavor's id, see `flavors`")
     boot.add_argument("--reservation", action="append", default=[], metavar="ID", help="may be given several times")
-    boot.add_argument("--preemptible", action="store_true", help="as if the flavor said blazar:preemptible")
+    boot.add_argument(
+        "--preemptible", action="store_true", help="as if the flavor said blazar:preemptible; see `preemptibles`"
+    )
     _add(subparsers, "servers", _servers, "list the servers of all projects")
     _add(subparsers, "delete", _delete, "delete a server").add_argument("server", metavar="SERVER", help="id or name")
     _add(subparsers, "flavors", _flavors, "list the flavors")
     _add(subparsers, "aggregates", _aggregates, "list the host aggregates")
     slow = _add(subparsers, "slow-delete", _slow_delete, "set how long the deletion of a server takes")
     slow.add_argument("seconds", type=float, metavar="SECONDS", help="0 means no time")
+    preemptibles = _add(subparsers, "preemptibles", _preemptibles, "let preemptible servers run on free hosts, or not")
+    preemptibles.add_argument("allowed", choices=("on", "off"), help="as allow_preemptibles of nova.conf; off at first")
     fault = _add(subparsers, "fault", _fault, "make calls to the cloud slow or wrong")
     fault.add_argument("verb", metavar="VERB", help="a call such as aggregates.add_host, or a pattern such as '*'")
     fault.add_argument(
@@ -178,6 +182,12 @@ def _slow_delete(args: Namespace, cloud: SandboxCloud) -> int:
         return _sorry("SECONDS has to be 0 or more")
     cloud.servers.take_to_delete(args.seconds)
     _say(f"Deleting a server takes {args.seconds:g} seconds from now on.")
+    return 0
+
+
+def _preemptibles(args: Namespace, cloud: SandboxCloud) -> int:
+    cloud.servers.allow_preemptibles(args.allowed == "on")
+    _say(f"Preemptible servers may {'run on free hosts' if args.allowed == 'on' else 'not run'} from now on.")
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -33,11 +34,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from sqlalchemy import Engine, Select
+    from sqlalchemy import Connection, Engine, Select
 
     from leasehold.cloud.sandbox.faults import Faults
 
 DELETE_SECONDS = "server_delete_seconds"
+PREEMPTIBLES = "allow_preemptibles"
 MIGRATE_SECONDS = "server_migrate_seconds"
 SHELVE_SECONDS = "server_shelve_seconds"
 SUSPEND_SECONDS = "server_suspend_seconds"
@@ -128,7 +130,7 @@ class SandboxServers(Port):
         now = self.clock()
         with locked(self.engine, SCHEDULER) as connection:
             done_at = now + timedelta(seconds=setting(connection, MIGRATE_SECONDS, 0))
-            move(connection, server_id, self.options, now, done_at)
+            move(connection, server_id, self._options(connection), now, done_at)
 
     @verb
     def shelve(self, server_id: str) -> None:
@@ -161,7 +163,7 @@ class SandboxServers(Port):
     def unshelve(self, server_id: str) -> Server:
         """Bring an offloaded server back, as a user of its project does; raises CloudError as `shelving.unshelve`."""
         with database_errors("servers.unshelve"), locked(self.engine, SCHEDULER) as connection:
-            unshelve(connection, server_id, self.options, self.clock())
+            unshelve(connection, server_id, self._options(connection), self.clock())
         return self.find(server_id)[0]
 
     def boot(
@@ -183,14 +185,14 @@ class SandboxServers(Port):
             now = self.clock()
             forget(connection, connection.execute(_GONE, {"now": now}).scalars().all())
             order = Order(name, project_id, flavor_id, tuple(reservation_hints), preemptible)
-            boot = choose_host(connection, order, self.options, now)
+            boot = choose_host(connection, order, self._options(connection), now)
             store(connection, boot, landed=True)
         return boot.server
 
     def begin_boot(self, order: Order) -> Boot:
         """Choose a host, as Nova's scheduler does before it claims anything; raises CloudPermanentError like `boot`."""
         with reading(self.engine) as connection:
-            return choose_host(connection, order, self.options, self.clock())
+            return choose_host(connection, order, self._options(connection), self.clock())
 
     def claim_boot(self, boot: Boot) -> Boot:
         """Claim what the boot needs: its server is there, on no host yet; in ERROR if the room is gone."""
@@ -215,6 +217,14 @@ class SandboxServers(Port):
         with reading(self.engine) as connection:
             row = connection.execute(_FAULT, {"server": server_id, "now": self.clock()}).first()
         return None if row is None else row.fault
+
+    def allow_preemptibles(self, allowed: bool) -> None:  # noqa: FBT001 - the value of an option of Nova.
+        """Let preemptible servers run on free hosts from now on, as the option of the filter in nova.conf, or not."""
+        change_setting(self.engine, PREEMPTIBLES, allowed)
+
+    def _options(self, connection: Connection) -> FilterOptions:
+        allowed = setting(connection, PREEMPTIBLES, self.options.allow_preemptibles)
+        return replace(self.options, allow_preemptibles=bool(allowed))
 
     def take_to_delete(self, seconds: float) -> None:
         """Make every deletion that is requested from now on take `seconds`; 0 means at once."""

@@ -67,8 +67,6 @@ def test_series(inside: Inside, client: Client) -> None:
     assert "Not enough hosts available" in shown
     changed = inside.ok("series", "set", "course", "--reservation", "min=2,max=2", "-f", "json").json
     assert [each["refused"] for each in changed["occurrences"]] == [None, None, None]
-    inside.ok("lease", "set", made["occurrences"][0]["lease_id"], "--prolong-for", "1h")
-    assert inside.ok("series", "show", "course").out.count("(by the rule") == 1
     assert inside.ok("series", "delete", "course").out == "Deleted series: course\n"
     assert [each.name for each in client.leases.list()] == ["in the way"]
 
@@ -82,7 +80,7 @@ def test_a_series_counts_in_the_users_zone(inside: Inside, monkeypatch: pytest.M
     monkeypatch.setenv("TZ", "Mars/Olympus")
     unknown = inside.ok("series", "create", "nobodys", *words)
     assert unknown.json["time_zone"] == "UTC"
-    assert unknown.err.startswith("The name of your time zone is not known, so the rule counts in UTC.")
+    assert "The name of your time zone is not known, so the rule counts in UTC." in unknown.err
 
 
 def test_alarm(inside: Inside) -> None:

@@ -20,7 +20,7 @@ from leasehold.model.windows import to_seconds
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from sqlalchemy import BindParameter, Connection, Subquery
+    from sqlalchemy import CompoundSelect, Connection, Select
 
     from leasehold.model.lease import Lease
     from leasehold.model.windows import Window
@@ -43,21 +43,20 @@ def in_window(window: Window) -> dict[str, int]:
     return {"window_start": start, "window_end": end} | {f"since_{each}": start - each for each in LENGTHS}
 
 
-def may_hold(project: BindParameter[str]) -> Subquery:
-    """Return the ids of the leases of a project that may hold something in the window of `in_window`.
+def may_hold(some: Select[Any]) -> CompoundSelect[Any]:
+    """Return the query for those of some leases that may hold something in the window of `in_window`.
 
-    One query for each length: with OR, SQLite reads every lease of the project.
+    One query for each length: with OR, SQLite reads all of these leases.
     """
-    mine = select(leases.c.id).where(leases.c.project_id == project)
     lengths = (
-        mine.where(
+        some.where(
             leases.c.holds_for == each,
             leases.c.holds_from > bindparam(f"since_{each}", type_=BigInteger),
             leases.c.holds_from < bindparam("window_end", type_=BigInteger),
         )
         for each in LENGTHS
     )
-    return union_all(mine.where(leases.c.holds_for.is_(None)), *lengths).subquery("near")
+    return union_all(some.where(leases.c.holds_for.is_(None)), *lengths)
 
 
 def wrongly_noted(connection: Connection, now: datetime) -> list[str]:

@@ -67,7 +67,7 @@ _OPEN = (
 _OF_USER = leases.c.user_id == bindparam("user")
 _COUNT_OPEN = select(func.count()).select_from(leases).where(*_OPEN)
 _COUNT_OPEN_OF_USER = _COUNT_OPEN.where(_OF_USER)
-_TIMES = (allocations.c.pool, allocations.c.demand, allocations.c.starts_at, allocations.c.ends_at, leases.c.end_at)
+_TIMES = (allocations.c.pool, allocations.c.demand, allocations.c.starts_at, allocations.c.ends_at)
 _CHILD = leases.alias("child")
 _SLOTS = func.sum(allocations.c.slots).label("slots")
 
@@ -76,22 +76,24 @@ def _allocated(*some: ColumnElement[bool], within: bool) -> CompoundSelect[Any]:
     """Return the query for what `some` open leases hold, `within` a window or whenever.
 
     What a lease has lent comes back to it, so it counts for the lender all the time, and for the sub-lease beside that.
+    Nothing but the leases can be read first, also where the database knows nothing of how large its tables are.
     """
-    held = [*_OPEN, *some, leases.c.id != bindparam("but"), allocations.c.ends_at > allocations.c.starts_at]
+    mine = select(leases.c.id, leases.c.end_at, leases.c.parent_id).where(
+        *_OPEN, *some, leases.c.id != bindparam("but")
+    )
+    owner = (may_hold(mine) if within else mine).subquery("owner")
+    held = [allocations.c.ends_at > allocations.c.starts_at]
     if within:
         held += [allocations.c.starts_at < bindparam("window_end"), allocations.c.ends_at > bindparam("window_start")]
-    near = may_hold(bindparam("project"))
-    there = near.join(leases, leases.c.id == near.c.id) if within else leases
-    own = there.join(allocations, allocations.c.lease_id == leases.c.id)
-    lent = there.join(_CHILD, _CHILD.c.parent_id == leases.c.id).join(
-        allocations, allocations.c.lease_id == _CHILD.c.id
-    )
+    own = owner.join(allocations, allocations.c.lease_id == owner.c.id)
+    lent = owner.join(_CHILD, _CHILD.c.parent_id == owner.c.id).join(allocations, allocations.c.lease_id == _CHILD.c.id)
+    times = (*_TIMES, owner.c.end_at)
     return union_all(
-        select(*_TIMES, leases.c.parent_id, _SLOTS).select_from(own).where(*held).group_by(*_TIMES, leases.c.parent_id),
-        select(*_TIMES, null().label("parent_id"), _SLOTS)
+        select(*times, owner.c.parent_id, _SLOTS).select_from(own).where(*held).group_by(*times, owner.c.parent_id),
+        select(*times, null().label("parent_id"), _SLOTS)
         .select_from(lent)
         .where(*held, allocations.c.released_at.is_(None))
-        .group_by(*_TIMES),
+        .group_by(*times),
     )
 
 

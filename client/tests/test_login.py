@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from client.tests.conftest import Inside
+
 PASSWORD = "correct horse"
 pytestmark = pytest.mark.slow
 
@@ -88,3 +90,20 @@ def test_help_and_completion_need_no_login(tmp_path: Path) -> None:
     assert "lease create" in shell.ok().out
     for name in ("bash", "zsh", "fish"):
         assert "extend" in shell.ok("complete", "--shell", name).out
+
+
+def test_where_nobody_asks_for_a_password_one_can_be_somebody_else(inside: Inside) -> None:
+    """Two projects of the sandbox, one of which lends what it has leased."""
+    inside.ok("lease", "create", "lent", "--hosts", "2", "--for", "2h", "--wait")
+    inside.ok("lease", "sublease", "offer", "lent", "spare", "--hosts", "1", "--until", "in 1 h")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {"OS_PROJECT_ID": "alt", "OS_USERNAME": "bob", "OS_ROLES": "member"}.items():
+            patch.setenv(name, value)
+        patch.delenv("OS_AUTH_TYPE")
+        assert inside("host", "list").status == 1
+        claimed = inside.ok("published", "offer", "claim", "spare", "--name", "borrowed", "-f", "json").json
+        assert (claimed["project_id"], claimed["user_id"]) == ("alt", "bob")
+    eve = ("--os-project-id", "alt", "--os-username", "eve", "--os-roles", "member")
+    listed = inside.ok(*eve, "lease", "list", "--long", "-f", "json").json
+    assert [(each["name"], each["project_id"], each["user_id"]) for each in listed] == [("borrowed", "alt", "bob")]
+    inside.ok(*eve, "lease", "delete", "borrowed")

@@ -40,8 +40,8 @@ folder:
   leasehold-manage sandbox aggregates
   leasehold-manage sandbox boot my-server --project demo --flavor m1.small --reservation RESERVATION_ID
 
-You are user admin of project demo, with role admin; send X-Project-Id and X-Roles headers to be somebody else, such as
-a member of project alt. The API describes itself at http://{host}:{port}/v1/openapi.json.
+You are user admin of project demo, with role admin. OS_PROJECT_ID=alt OS_USERNAME=bob OS_ROLES=member, or the headers
+X-Project-Id, X-User-Id and X-Roles, make you somebody else. The API describes itself at http://{host}:{port}/v1/openapi.json.
 
 """
 

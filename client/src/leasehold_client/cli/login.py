@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from keystoneauth1 import loading
 from keystoneauth1.exceptions import ClientException
+from keystoneauth1.noauth import NoAuth
 
 from leasehold_client.client import Client
 from leasehold_client.errors import UnreachableError
@@ -23,6 +24,9 @@ NOWHERE = (
     " clouds.yaml."
 )
 
+_CLAIMS: Mapping[str, str] = {"project_id": "X-Project-Id", "username": "X-User-Id", "roles": "X-Roles"}
+"""What a service without passwords believes: the options and variables, and the headers that say it."""
+
 
 def add_login(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
     """Add the options of the login; each way to log in has its own, and `argv` or the environment say which it is."""
@@ -36,15 +40,24 @@ def add_login(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
         "--os-endpoint-override", default=env.get("OS_ENDPOINT_OVERRIDE"), metavar="<url>", help="URL of the service"
     )
     loading.register_session_argparse_arguments(parser)
-    loading.register_auth_argparse_arguments(parser, list(argv), default=_default(env))
+    plugin: Any = loading.register_auth_argparse_arguments(parser, list(argv), default=_default(env, argv))
+    # Every other way to log in has its own options of these names.
+    for name in _CLAIMS if plugin is not None and plugin.plugin_class is NoAuth else ():
+        parser.add_argument(
+            f"--os-{name.replace('_', '-')}",
+            default=env.get(f"OS_{name.upper()}"),
+            metavar="<text>",
+            help=f"where no password is asked for: be somebody with this {name.replace('_', ' ')}",
+        )
 
 
-def _default(environ: Mapping[str, str]) -> str | None:
+def _default(environ: Mapping[str, str], argv: Sequence[str]) -> str | None:
     """Return the way to log in that the environment suggests where it names none."""
     if environ.get("OS_AUTH_URL"):
         return "password"
     if environ.get("OS_ENDPOINT"):
-        return "http_basic" if environ.get("OS_USERNAME") else "none"
+        password = environ.get("OS_PASSWORD") or any(word.startswith("--os-password") for word in argv)
+        return "http_basic" if password else "none"
     return None
 
 
@@ -57,6 +70,9 @@ def log_in(options: argparse.Namespace) -> Client:
         if plugin is None:
             raise UnreachableError(NOWHERE)
         session = loading.load_session_from_argparse_arguments(options, auth=plugin)
+        claimed = {header: getattr(options, f"os_{name}", None) for name, header in _CLAIMS.items()}
+        if isinstance(plugin, NoAuth):
+            session.additional_headers.update({header: value for header, value in claimed.items() if value})
     except ClientException as error:
         raise UnreachableError(f"The login is not complete: {error}") from None
     return _client(session, options, options.os_endpoint_override, options.os_region_name)

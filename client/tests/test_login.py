@@ -107,3 +107,9 @@ def test_where_nobody_asks_for_a_password_one_can_be_somebody_else(inside: Insid
     listed = inside.ok(*eve, "lease", "list", "--long", "-f", "json").json
     assert [(each["name"], each["project_id"], each["user_id"]) for each in listed] == [("borrowed", "alt", "bob")]
     inside.ok(*eve, "lease", "delete", "borrowed")
+
+
+def test_an_empty_table_says_so(inside: Inside) -> None:
+    assert inside.ok("lease", "list").err == "There is nothing to list.\n"
+    assert inside.ok("lease", "list", "-f", "json").json == []
+    assert inside.ok("audit", "show").err.endswith("differs between the cloud and the database.\n")

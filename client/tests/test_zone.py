@@ -38,7 +38,7 @@ def test_without_one_it_is_utc_and_one_that_cannot_be_read_is_said(inside: Insid
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TZ", "Mars/Olympus")
         said = inside.ok("lease", "list")
-    assert said.err == "TZ=Mars/Olympus is no time zone that can be read, so times are in UTC.\n"
+    assert said.err.startswith("TZ=Mars/Olympus is no time zone that can be read, so times are in UTC.\n")
 
 
 def test_the_zone_has_a_name(tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ Table = tuple[tuple[str, ...], list[tuple[object, ...]]]
 class ShowAudit(TalkingLister):
     """Print what the last round of the periodic audit has found, and what becomes of it."""
 
+    nothing = "Nothing is known that differs between the cloud and the database."
+
     def take_action(self, _parsed_args: argparse.Namespace) -> Table:
         return self._table(self.client.audit.show())
 

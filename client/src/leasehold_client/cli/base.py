@@ -79,6 +79,8 @@ class Talking(Command):
 class TalkingLister(Talking, Lister):
     """A command that prints a table."""
 
+    nothing = "There is nothing to list."
+
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the options of every table; on a terminal it is no wider than that."""
         return _fitting(self, super().get_parser(prog_name))
@@ -86,8 +88,12 @@ class TalkingLister(Talking, Lister):
     def produce_output(
         self, parsed_args: argparse.Namespace, column_names: Sequence[str], data: Iterable[Sequence[Any]]
     ) -> int:
-        """Called by cliff."""
-        return super().produce_output(parsed_args, column_names, map(cells, data))
+        """Called by cliff; a table without rows would be an empty line."""
+        rows = [cells(row) for row in data]
+        if not rows and parsed_args.formatter == "table":
+            self.tell(self.nothing)
+            return 0
+        return super().produce_output(parsed_args, column_names, rows)
 
 
 class TalkingShow(Talking, ShowOne):

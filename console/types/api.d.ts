@@ -184,6 +184,7 @@ export type EventAnswer = {
 
 export type EventOfTemplate = {
   event_type: string | null;
+  event_date?: string | null;
 };
 
 export type EventRequest = {

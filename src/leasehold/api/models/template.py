@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -65,6 +65,7 @@ class EventOfTemplate(TypedDict):
     """An event that leases from the template show."""
 
     event_type: str | None
+    event_date: NotRequired[str | None]
 
 
 class TemplateAnswer(TypedDict):

@@ -365,9 +365,11 @@ def key(route: Route) -> tuple[str, str]:
     return route.method, route.path
 
 
+OWNED = ("lease_id", "series_id", "subscription_id", "alarm_id", "offer_id", "feed_id", "template_id")
+
+
 def is_owned(route: Route) -> bool:
-    owned = ("lease_id", "series_id", "subscription_id", "alarm_id", "offer_id", "feed_id", "template_id")
-    return any(name in route.path for name in owned)
+    return any(name in route.path for name in OWNED)
 
 
 def allows(rule: str, roles: str, *, inside: bool) -> bool:
@@ -454,6 +456,17 @@ def test_the_matrix(site: Site, route: Route) -> None:
         assert answer.status_code == route.success, (somebody.project, somebody.roles, answer.text)
         if route.method in ("POST", "DELETE"):
             path, body = site.path(route), make(site)
+
+
+@pytest.mark.parametrize(
+    "route", [each for each in ROUTES if is_owned(each)], ids=lambda route: f"{route.method} {route.path}"
+)
+def test_what_nobody_owns_is_not_found(client: Client, route: Route) -> None:
+    """The rule beside that of the matrix: an id that there is not is a 404, whatever the role and the body."""
+    ids = {name: str(uuid4()) for name in (*OWNED, *IDS, "reservation_id", "sub_lease_id")}
+    for roles in ROLES:
+        asked = client.but(roles=roles, version=str(route.since))
+        assert asked.ask(route.method, route.path.format_map(ids), content=b"nonsense").status_code == 404, roles
 
 
 FOR_OWNERS = {

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from client.tests.conftest import Shell
 from client.tests.documents import ROOT, Example, Terminal, agrees, examples_of
 from tests.processes import BIN, running
 
@@ -16,12 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from client.tests.conftest import Shell
+    from client.tests.conftest import Inside
     from tests.processes import Program
 
 pytestmark = pytest.mark.slow
 
-GUIDES = ROOT / "docs" / "guides"
+_GUIDES = ("command-line", "lease-templates", "leases-in-your-calendar")
+GUIDES = tuple(ROOT / "docs" / "guides" / f"{name}.md" for name in _GUIDES)
 PROGRAM = "leasehold "
 ENDLESS = {"--follow", "--watch"}
 EVERYTHING = "everything"
@@ -32,8 +34,11 @@ OF_MAKE = {START, "make test"}
 """Commands that start the service and this test itself."""
 
 
-def run_all(shell: Shell, page: Path, prompt: str) -> int:
-    """Run our commands of a page, and return how many there were. A command is refused only where the page says so."""
+def run_all(inside: Inside, shell: Shell, page: Path, prompt: str) -> int:
+    """Run our commands of a page, and return how many there were. A command is refused only where the page says so.
+
+    The shell runs those that do not end by themselves.
+    """
     count = 0
     for example in examples_of(page, prompt):
         if not example.command.startswith(PROGRAM):
@@ -43,11 +48,11 @@ def run_all(shell: Shell, page: Path, prompt: str) -> int:
         if ENDLESS & set(words):
             assert first_line(shell, words)
         elif example.shown.startswith(REFUSED) or EVERYTHING in words:
-            said = shell(*words)
+            said = inside(*words)
             assert (said.status, said.err.startswith(REFUSED)) == (1, True), said.err
             assert f"  leasehold lease create {words[2]} --from " in said.err
         else:
-            shell.ok(*words)
+            inside.ok(*words)
     return count
 
 
@@ -72,50 +77,40 @@ def just_started(folder: Path) -> Iterator[tuple[Program, Terminal]]:
         yield service, Terminal(environ, folder, service.root)
 
 
-def follow(page: Path, folder: Path) -> list[Example]:
+def follow(page: Path, service: Program, terminal: Terminal) -> list[Example]:
     """Do all that a page says, and return it."""
     examples = list(examples_of(page, "$ ", fenced=True))
-    with just_started(folder) as (service, terminal):
-        for example in examples:
-            command = example.command.partition("  #")[0].rstrip()
-            if command not in OF_MAKE:
-                terminal.follow(example)
-            elif command == START and example.shown:
-                said = service.log.read_text().replace(service.root, "http://127.0.0.1:1234")
-                assert agrees(said, example.shown), said
+    for example in examples:
+        command = example.command.partition("  #")[0].rstrip()
+        if command not in OF_MAKE:
+            terminal.follow(example)
+        elif command == START and example.shown:
+            said = service.log.read_text().replace(service.root, "http://127.0.0.1:1234")
+            assert agrees(said, example.shown), said
     return examples
 
 
-def test_the_tutorial(tmp_path: Path) -> None:
-    examples = follow(ROOT / "docs" / "tutorial.md", tmp_path)
-    assert len(examples) > 20
-    assert examples[0].command == START
-
-
-def test_the_examples_of_the_readme(tmp_path: Path) -> None:
-    assert len(follow(ROOT / "README.md", tmp_path)) > 10
+@pytest.mark.timeout(900)
+def test_a_newcomer_follows_every_page_in_one_sequence(
+    inside: Inside, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The README, the tutorial, the guides of commands, and what `make run` has printed."""
+    with just_started(tmp_path) as (service, terminal):
+        assert len(follow(ROOT / "README.md", service, terminal)) > 10
+        examples = follow(ROOT / "docs" / "tutorial.md", service, terminal)
+        assert len(examples) > 20
+        assert examples[0].command == START
+        shell = Shell({**terminal.environ, "OS_AUTH_TYPE": "none", "OS_ENDPOINT": service.url})
+        monkeypatch.setenv("OS_ENDPOINT", service.url)
+        counts = {page.name: run_all(inside, shell, page, "$ ") for page in GUIDES}
+        assert counts.pop("command-line.md") > 50
+        assert counts == {"lease-templates.md": 6, "leases-in-your-calendar.md": 3}
+        assert run_all(inside, shell, ROOT / "src" / "leasehold" / "cmd" / "standalone.py", "  ") == 3
 
 
 def test_what_make_run_starts() -> None:
     done = subprocess.run(["make", "--dry-run", "run"], cwd=ROOT, capture_output=True, text=True, check=True)
     assert "leasehold-standalone" in done.stdout
-
-
-def test_the_guide(shell: Shell) -> None:
-    assert run_all(shell, GUIDES / "command-line.md", "$ ") > 20
-
-
-def test_the_guide_to_calendars(shell: Shell) -> None:
-    assert run_all(shell, GUIDES / "leases-in-your-calendar.md", "$ ") == 3
-
-
-def test_the_guide_to_templates(shell: Shell) -> None:
-    assert run_all(shell, GUIDES / "lease-templates.md", "$ ") == 6
-
-
-def test_what_the_program_says_at_its_start(shell: Shell) -> None:
-    """`make run` prints what to type next."""
-    assert run_all(shell, ROOT / "src" / "leasehold" / "cmd" / "standalone.py", "  ") == 3
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ folder:
 
   export OS_ENDPOINT=http://{host}:{port}/v1 PATH="$PWD/.venv/bin:$PATH"
   leasehold host list
-  leasehold lease create my-first-lease --hosts 1 --properties '[">=", "$vcpus", "16"]' --for 3h --wait
+  leasehold lease create trial --hosts 1 --properties '[">=", "$vcpus", "16"]' --for 3h --wait
   leasehold calendar --for 12h
   leasehold-manage sandbox aggregates
   leasehold-manage sandbox boot my-server --project demo --flavor m1.small --reservation RESERVATION_ID

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from client.tests.conftest import Inside
     from tests.processes import Program
 
-pytestmark = pytest.mark.slow
+# Each runs dozens of programs, which take minutes on a busy machine; each of them has a limit of its own.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 _GUIDES = ("command-line", "lease-templates", "leases-in-your-calendar")
 GUIDES = tuple(ROOT / "docs" / "guides" / f"{name}.md" for name in _GUIDES)

@@ -440,7 +440,7 @@ def open_service(url: str, *, clock: Clock, settings: Settings | None = None) ->
 
     Connections have a timeout of 60 s, so that a machine that stalls for some seconds does not fail the test.
     """
-    engine = open_engine(url, settings=replace(PATIENT, connect_timeout=60))
+    engine = open_engine(url, settings=replace(PATIENT, connect_timeout=60), region="RegionOne")
     watch_locks(engine)
     share_statements(engine)
     cloud = sandbox(engine, clock=clock.now)

@@ -67,10 +67,10 @@ def service(tmp_path: Path, types: ResourceTypes, clock: Clock) -> Iterator[Serv
 
 
 @contextmanager
-def open_service(folder: Path, types: ResourceTypes, clock: Clock) -> Iterator[Service]:
+def open_service(folder: Path, types: ResourceTypes, clock: Clock, region: str = "RegionOne") -> Iterator[Service]:
     """Open a service on a planted sandbox; its database is in the folder."""
     path = shutil.copy(planted_database(), folder)
-    engine = open_engine(f"sqlite:///{path}")
+    engine = open_engine(f"sqlite:///{path}", region=region)
     share_statements(engine)
     # A constant monotonic clock, so that a pause of the machine never makes a decision exceed its time limit.
     cloud = sandbox(engine, clock=clock)

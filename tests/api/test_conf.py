@@ -328,6 +328,11 @@ def test_regions_have_names_and_urls(tmp_path: Path) -> None:
     assert conf.load().api.regions.name == "RegionOne"
     written(tmp_path, "[DEFAULT]\nos_region_name = North\n")
     assert conf.load().api.regions.name == "North"
+    # The region whose Nova the service works on is its own; a section comes before Blazar's option.
+    written(tmp_path, "[DEFAULT]\nos_region_name = North\n[nova]\nregion_name = South\n")
+    assert conf.load().api.regions.name == "South"
+    written(tmp_path, "[regions]\nname = West\n[nova]\nregion_name = South\n")
+    assert conf.load().api.regions.name == "West"
 
 
 WRONG_PEERS = (

@@ -8,6 +8,7 @@ import threading
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
@@ -18,7 +19,7 @@ from leasehold.api.models.region import RegionList
 from leasehold.api.peers import LONGEST_ANSWER, PeerAnswer, Question, asking
 from leasehold.conf.settings import RegionSettings
 from tests.api.conftest import Client, open_service
-from tests.factory import hosts
+from tests.factory import hosts, instances
 from tests.serving import serving
 from tests.web import LocalClient
 
@@ -53,7 +54,7 @@ def there(tmp_path: Path, types: ResourceTypes, clock: Clock, settings: ApiSetti
     """Yield an administrator of the service of the other region, which has two hosts."""
     folder = tmp_path / THERE
     folder.mkdir()
-    with open_service(folder, types, clock) as service:
+    with open_service(folder, types, clock, THERE) as service:
         admin = Client(LocalClient(make_app(service, settings)), user="admin", roles="admin,member,reader")
         for name in ("cmp-01", "cmp-02"):
             assert admin.ask("POST", "/v1/os-hosts", {"name": name, "rack": "b7"}).status_code == 201
@@ -107,6 +108,50 @@ def test_regions_are_listed_with_their_endpoints(ask: Any) -> None:
         {"name": HERE, "endpoint": "http://localhost/v1", "here": True},
         {"name": THERE, "endpoint": two, "here": False},
     ]
+
+
+def of_region(name: str) -> dict[str, Any]:
+    return {"resource_properties": json.dumps(["==", "$region", name])}
+
+
+@pytest.mark.parametrize("make", [hosts, instances])
+def test_the_region_of_the_service_is_a_criterion(there: Client, client: Client, host: str, make: Any) -> None:
+    """One request, for hosts or for instances, is granted in the region that it names, and a template as well."""
+    assert host
+    for who, own, other in ((client, HERE, THERE), (there, THERE, HERE)):
+        member = who.but(user="alice", roles="member", version="1.3")
+        for region, status in ((own, 201), (other, 409)):
+            template = {"name": region, "reservations": [make(**of_region(region))]}
+            assert member.ask("POST", "/v1/lease-templates", template).status_code == 201
+            asked = {"name": region, "start_date": "2031-05-01 10:00", "duration_seconds": 3600, "template": region}
+            answer = member.ask("POST", "/v1/leases", asked)
+            assert answer.status_code == status, answer.text
+
+
+def test_whatever_compares_properties_knows_the_region(there: Client) -> None:
+    member = there.but(user="alice", roles="member", version="1.3")
+    listed = member.ask("GET", "/v1/availability/properties").json["properties"]
+    assert [each["values"] for each in listed if each["property"] == "region"] == [[THERE]]
+    for region, found in ((THERE, 2), (HERE, 0)):
+        query = urlencode(of_region(region))
+        assert member.ask("GET", f"/v1/availability?{query}").json["availability"]["total"] == found
+        assert len(member.ask("GET", f"/v1/timeline?{query}").json["timeline"]["rows"]["id"]) == found
+        wish = {**WINDOW, "reservations": [hosts(**of_region(region))]}
+        windows = member.ask("POST", "/v1/availability/search", wish)
+        assert bool(windows.json["windows"]) == bool(found), windows.text
+        alarm: dict[str, Any] = {"reservation": hosts(**of_region(region)), "below": 1}
+        del alarm["reservation"]["min"], alarm["reservation"]["max"]
+        assert member.ask("POST", "/v1/alarms", alarm).status_code == 201
+
+
+def test_an_operators_own_region_counts_where_a_host_has_it(there: Client) -> None:
+    assert there.ask("POST", "/v1/os-hosts", {"name": "cmp-06", "region": "Edge"}).status_code == 201
+    member = there.but(user="alice", roles="member", version="1.3")
+    for region, found in ((THERE, 2), ("Edge", 1)):
+        answer = member.ask("GET", f"/v1/availability?{urlencode(of_region(region))}")
+        assert answer.json["availability"]["total"] == found
+    assert there.ask("PATCH", "/v1/os-hosts/properties/region", {"private": True}).status_code == 200
+    assert member.ask("GET", f"/v1/availability?{urlencode(of_region(THERE))}").status_code == 400
 
 
 def test_a_service_that_knows_no_other_region_answers_for_its_own(ask: Any) -> None:

@@ -68,6 +68,7 @@ def build_service(config: Config, wake: Event) -> Service:
         config.database_url,
         pool_size=config.api.threads + settings.manager.workers + settings.delivery.threads + SPARE_CONNECTIONS,
         settings=config.database,
+        region=config.api.regions.name,
     )
     with database.reachable(config.database_url):
         schema.check(engine)

@@ -20,7 +20,11 @@ MOST_PEERS = 50
 """Each is a thread and a connection of every request for all regions."""
 
 OPTIONS = [
-    cfg.StrOpt("name", help="Name of this service's own region; `os_region_name` if it is not set, or RegionOne."),
+    cfg.StrOpt(
+        "name",
+        help="Name of this service's own region, which `$region` in property expressions is; by default `[nova] "
+        "region_name`, else `os_region_name`, else RegionOne.",
+    ),
     cfg.Opt(
         "peers",
         type=types.List(types.String()),
@@ -47,7 +51,7 @@ def register(conf: cfg.ConfigOpts) -> None:
 def read(conf: cfg.ConfigOpts) -> RegionSettings:
     """Return the regions; raises ConfigurationError for one that cannot be asked."""
     group = conf[GROUP]
-    name = group.name or conf.os_region_name or DEFAULTS.name
+    name = group.name or conf.nova.region_name or conf.os_region_name or DEFAULTS.name
     return RegionSettings(
         name=name,
         peers=_read_peers(group.peers, name),

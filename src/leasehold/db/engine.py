@@ -26,7 +26,7 @@ from leasehold.db.galera import attend_to_galera
 from leasehold.metrics.database import READS, WRITES, set_limit, set_used
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from contextlib import AbstractContextManager
 
     from sqlalchemy import URL, Connection, Engine
@@ -41,6 +41,7 @@ DISCREET: dict[str, Any] = {"hide_parameters": True}
 """The message of an error, which is logged, leaves the values of its statement out: there are secrets among them."""
 COMMITTED = "committed"
 """Marks a connection whose transaction has been committed, so that there is nothing to roll back."""
+_REGION = "leasehold_region"
 _READERS: WeakKeyDictionary[Engine, Engine] = WeakKeyDictionary()
 """The read-only twin of an engine: setting the isolation level per connection saves a round trip per request."""
 _ALONE: WeakKeyDictionary[Engine, Engine] = WeakKeyDictionary()
@@ -76,17 +77,24 @@ class _Writer:
         self._lock.release()
 
 
-def open_engine(url: str, *, pool_size: int = 20, settings: DatabaseSettings = PATIENT) -> Engine:
-    """Return an engine for `url` (SQLAlchemy form: sqlite, mysql+pymysql or postgresql+psycopg)."""
+def open_engine(
+    url: str, *, pool_size: int = 20, settings: DatabaseSettings = PATIENT, region: str | None = None
+) -> Engine:
+    """Return an engine for `url` (SQLAlchemy form: sqlite, mysql+pymysql or postgresql+psycopg).
+
+    `region` is the region of the service, which all resources have that are read from there.
+    """
     backend = make_url(url).get_backend_name()
+    named = {_REGION: region}
     if backend == "sqlite":
-        return _open_sqlite(url)
+        return _open_sqlite(url, named)
     options: dict[str, Any] = {
         "connect_args": _driver_options(make_url(url), settings),
         "pool_size": pool_size,
         "pool_reset_on_return": None,
         "max_overflow": pool_size,
         "pool_recycle": 1800,
+        "execution_options": named,
         **DISCREET,
     }
     engine = create_engine(url, isolation_level="READ COMMITTED", **options)
@@ -106,6 +114,11 @@ def open_engine(url: str, *, pool_size: int = 20, settings: DatabaseSettings = P
 def reader_of(engine: Engine) -> Engine:
     """Return the engine that `reading` uses; SQLite needs no other, as each transaction there sees one snapshot."""
     return _READERS.get(engine, engine)
+
+
+def region_of(connection: Connection) -> str | None:
+    """Return the region of the service that opened the engine of this connection, or None."""
+    return connection.get_execution_options().get(_REGION)
 
 
 def engines_of(engine: Engine) -> frozenset[Engine]:
@@ -218,9 +231,9 @@ _UNTIL_FREE = Retrying(
 change of a new file's journal mode."""
 
 
-def _open_sqlite(url: str) -> Engine:
+def _open_sqlite(url: str, named: Mapping[str, Any]) -> Engine:
     options = {"timeout": SQLITE_WAIT_SECONDS, "check_same_thread": False}
-    engine = create_engine(url, connect_args=options, **DISCREET)
+    engine = create_engine(url, connect_args=options, execution_options=named, **DISCREET)
     _WRITERS[engine] = _Writer()
     _count_connections(engine, WRITES)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import BigInteger, bindparam, case, cast, delete, func, insert, null, select, union_all, update
 
 from leasehold.db.dialects import AfterSlash, JsonText
+from leasehold.db.engine import region_of
 from leasehold.db.paging import Listed
 from leasehold.db.tables import resource_properties, resources
 from leasehold.model.membership import Membership
@@ -61,7 +62,7 @@ _SHOWN: Mapping[str, ColumnElement[Any]] = {
 _LISTED = Listed(resources, _SHOWN, (resources.c.number,))
 
 
-def _resource(row: Row[Any], properties: Mapping[str, str]) -> Resource:
+def _resource(row: Row[Any], properties: Mapping[str, str], region: str | None) -> Resource:
     return Resource(
         number=row.number,
         id=row.id,
@@ -88,6 +89,7 @@ def _resource(row: Row[Any], properties: Mapping[str, str]) -> Resource:
         held_for=row.held_for,
         projects=None if row.projects is None else frozenset(row.projects),
         owner=row.owner,
+        region=region,
     )
 
 
@@ -98,11 +100,12 @@ def _health(row: Row[Any]) -> Health:
     return Health(row.health)
 
 
-def _assemble(rows: Iterable[Row[Any]], properties: Iterable[Row[Any]]) -> list[Resource]:
+def _assemble(connection: Connection, rows: Iterable[Row[Any]], properties: Iterable[Row[Any]]) -> list[Resource]:
     by_number: dict[int, dict[str, str]] = {}
+    region = region_of(connection)
     for entry in properties:
         by_number.setdefault(entry.resource_number, {})[entry.name] = entry.value
-    return [_resource(row, by_number.get(row.number, {})) for row in rows]
+    return [_resource(row, by_number.get(row.number, {}), region) for row in rows]
 
 
 def changed_resources(connection: Connection, pool: str, since: int) -> list[Resource]:
@@ -111,7 +114,7 @@ def changed_resources(connection: Connection, pool: str, since: int) -> list[Res
     rows = connection.execute(_BY_POOL, parameters).all()
     if not rows:
         return []
-    return _assemble(rows, connection.execute(_PROPERTIES_BY_POOL, parameters))
+    return _assemble(connection, rows, connection.execute(_PROPERTIES_BY_POOL, parameters))
 
 
 def _alive(resource_type: str) -> Select[Any]:
@@ -138,7 +141,7 @@ def list_resources(
         .join(resources, resources.c.number == resource_properties.c.resource_number)
         .where(resources.c.type == resource_type, resources.c.alive == 1)
     )
-    return _assemble(rows, connection.execute(of_type)) if rows else []
+    return _assemble(connection, rows, connection.execute(of_type)) if rows else []
 
 
 def enrolled_types(connection: Connection) -> list[str]:
@@ -196,7 +199,7 @@ def owned_resources(connection: Connection, project_id: str | None, part: Part =
     Without properties.
     """
     mine = resources.c.owner.is_not(None) if project_id is None else resources.c.owner == project_id
-    return _assemble(_LISTED.rows(connection, part, resources.c.alive == 1, mine), ())
+    return _assemble(connection, _LISTED.rows(connection, part, resources.c.alive == 1, mine), ())
 
 
 def find_resource(connection: Connection, resource_type: str, ident: str) -> Resource | None:
@@ -216,13 +219,13 @@ def resources_by_number(connection: Connection, numbers: Iterable[int]) -> dict[
     if not wanted:
         return {}
     properties: dict[int, dict[str, str]] = {}
-    found = []
+    found, region = [], region_of(connection)
     for row in connection.execute(_BY_NUMBER, {"numbers": wanted}):
         if row.name is None:
             found.append(row)
         else:
             properties.setdefault(row.number, {})[row.name] = row.value
-    return {row.number: _resource(row, properties.get(row.number, {})) for row in found}
+    return {row.number: _resource(row, properties.get(row.number, {}), region) for row in found}
 
 
 def _one(connection: Connection, query: Select[Any]) -> Resource | None:
@@ -232,7 +235,7 @@ def _one(connection: Connection, query: Select[Any]) -> Resource | None:
     properties = connection.execute(
         select(resource_properties).where(resource_properties.c.resource_number == row.number)
     )
-    return _assemble([row], properties)[0]
+    return _assemble(connection, [row], properties)[0]
 
 
 def insert_resource(connection: Connection, values: Mapping[str, Any]) -> int:

@@ -106,7 +106,7 @@ class Resource:
     `membership_reason` is why the last draw failed; None if none has failed since. `held_for` is the best-effort lease
     that it is held for: no other lease may be promised it (decision 0060). `projects` are those that may use it, None
     for all: nobody else is promised it, or told of it (decision 0077). `owner` is the one of them that it belongs to
-    (decision 0108).
+    (decision 0108). `region` is the region of this service.
     """
 
     number: int
@@ -134,6 +134,7 @@ class Resource:
     held_for: str | None = None
     projects: frozenset[str] | None = None
     owner: str | None = None
+    region: str | None = None
 
     @property
     def reservable(self) -> bool:
@@ -166,5 +167,9 @@ class Resource:
 
     @property
     def values(self) -> dict[str, Any]:
-        """What property expressions can name: the operator's keys and the discovered columns, which take precedence."""
-        return {**self.properties, **self.attributes, "id": self.id, "reservable": self.reservable}
+        """What property expressions can name: the operator's keys and the discovered columns, which take precedence.
+
+        A `region` among the operator's keys comes before that of the service.
+        """
+        region = {} if self.region is None else {"region": self.region}
+        return {**region, **self.properties, **self.attributes, "id": self.id, "reservable": self.reservable}

@@ -303,6 +303,14 @@ def test_a_host_that_stays_keeps_no_other_host_from_being_replaced(site: Site, c
     assert site.world.holds(lease) == {stays: 1, "cmp-06": 1}
 
 
+def test_a_change_of_a_host_leaves_it_in_its_region(site: Site) -> None:
+    lease = site.world.lease(hosts(resource_properties='["==", "$region", "RegionOne"]'), start=1, end=2)
+    (name,) = held = site.world.holds(lease)
+    site.set_hypervisor(name, vcpus=6)
+    site.check(3)
+    assert site.world.holds(lease) == held
+
+
 def test_a_trait_that_no_reservation_asked_for_moves_nobody(traited: Site) -> None:
     leases = [traited.world.lease(each, start=1, end=2) for each in (flavors(1, "m1.large"), instances(1, 4))]
     before = [traited.world.holds(lease) for lease in leases]

@@ -159,7 +159,7 @@ export type EndingBody = {
   on_end?: OnEnd | null;
   grace_seconds?: number | string | null;
   recycle_seconds?: number | string | null;
-  before_end?: "" | "snapshot" | "suspend" | "shelve" | Array<"snapshot" | "suspend" | "shelve"> | null;
+  before_end?: "" | "snapshot" | "suspend" | "shelve" | "email" | Array<"snapshot" | "suspend" | "shelve"> | null;
 };
 
 export type Error = {
@@ -393,7 +393,7 @@ export type HostBody = {
   max: number | string;
   hypervisor_properties: string;
   resource_properties: string;
-  before_end?: "" | "snapshot" | "suspend" | "shelve" | "default" | Array<"snapshot" | "suspend" | "shelve">;
+  before_end?: "" | "snapshot" | "suspend" | "shelve" | "email" | "default" | Array<"snapshot" | "suspend" | "shelve">;
 };
 
 export type HostChange = {

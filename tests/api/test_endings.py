@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from leasehold.api.app import make_app
+from leasehold.conf.settings import DeliverySettings, EmailSettings
+from tests.api.conftest import Client
 from tests.api.test_leases import HOST, MAKE, made, make
 from tests.factory import flavors, floating_ips, instances
+from tests.web import LocalClient
 
 if TYPE_CHECKING:
-    from tests.api.conftest import Client
+    from leasehold.conf.settings import ApiSettings
+    from leasehold.leasing.service import Service
 
 ENDING = {"on_end": "recycle", "grace_seconds": 600, "recycle_seconds": 7200}
 
@@ -181,6 +187,35 @@ def test_reservations_of_instances_have_a_before_end_from_1_2_on(new: Client) ->
     assert [part["before_end"] for part in parts] == ["", "snapshot"]
     assert [part["images"] for part in parts] == [[], []]
     assert "images" not in old["reservations"][0]
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1", "1.2", "1.3"])
+def test_an_e_mail_before_the_end_is_granted_to_who_gets_it(
+    service: Service, settings: ApiSettings, host: str, version: str
+) -> None:
+    assert host
+    delivery = DeliverySettings(email=EmailSettings(host="127.0.0.1", allowed_domains=("example.org",)))
+    mailing = replace(service, settings=replace(service.settings, delivery=delivery))
+    member = Client(LocalClient(make_app(mailing, settings)), version=version)
+    lease = made(member, reservations=[HOST])
+    path, change = f"/v1/leases/{lease['id']}", [{"id": lease["reservations"][0]["id"], "before_end": "email"}]
+    asked = {**HOST, "before_end": "email"}
+    later = {"start_date": "2031-05-02 10:00", "end_date": "2031-05-02 12:00"}
+    for answer in (
+        make(member, **later, reservations=[asked]),
+        member.ask("PUT", path, {"reservations": change}),
+        member.but(version="1.3").ask("POST", "/v1/lease-templates", {"name": "t", "reservations": [asked]}),
+    ):
+        assert (answer.status_code, answer.json["field"]) == (400, "reservations[0].before_end"), answer.text
+        assert "POST /v1/subscriptions" in answer.json["error_message"]
+    wish = {"channel": "email", "target": "mailto:alice@example.org"}
+    assert member.but(version="1.3").ask("POST", "/v1/subscriptions", wish).status_code == 201
+    assert made(member, **later, reservations=[asked])["reservations"][0]["before_end"] == ""
+    assert member.ask("PUT", path, {"reservations": change}).status_code == 200
+    assert make(member, **later, reservations=[{**INSTANCES, "before_end": ["email"]}]).status_code == 400
+    if version in ("1.2", "1.3"):
+        third = {"start_date": "2031-05-03 10:00", "end_date": "2031-05-03 12:00"}
+        assert made(member, **third, reservations=[{**INSTANCES, "before_end": "email"}])
 
 
 def test_servers_of_hosts_are_shelved_from_1_2_on(new: Client) -> None:

@@ -229,7 +229,7 @@ def _read(service: Service, lease: Lease, changes: LeaseChanges, sight: Sight) -
         kind.check_ending(request, ending)
         return Read(found, request, before, ending, no_show)
 
-    reading = read_requests(service, Caller(lease.user_id, lease.project_id), sight, changed, understand)
+    reading = read_requests(service, Caller(lease.user_id, lease.project_id), sight, changed, understand, lease=lease)
     idents = [raw["id"] for raw in changed]
     requests = {ident: part.stored for ident, part in zip(idents, reading.parts, strict=True)}
     places = {ident: place_of(position) for position, ident in enumerate(idents)}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.leasing.bounds import Conditions, check_texts
 from leasehold.leasing.default_properties import condition_in
+from leasehold.leasing.mailed import without_email
 from leasehold.leasing.sight import check_names, hidden_names
 from leasehold.model.ending import DELETED_AT_ONCE, Ending
 from leasehold.model.errors import LeaseholdError
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from leasehold.leasing.decide import Asked
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller, Sight
+    from leasehold.model.lease import Lease
     from leasehold.model.properties import Expression
     from leasehold.resource_types.kind import Kind
     from leasehold.resource_types.registry import ResourceType
@@ -77,18 +79,20 @@ def read_requests(
     raws: Sequence[Mapping[str, Any]],
     understand: Callable[[Mapping[str, Any]], Read],
     place: Callable[[int], str] = place_of,
+    lease: Lease | None = None,
 ) -> Reading:
     """Parse each reservation with `understand` and resolve it; this may call the cloud.
 
     Raises the plugin's errors, and InvalidInputError when the request exceeds a bound or uses a name that the caller
-    may not use. An error about one reservation names its path in the request, which `place` returns.
+    may not use. An error about one reservation names its path in the request, which `place` returns. `lease` is the one
+    that is amended.
     """
     check_texts(raws, place)
     conditions = Conditions()
     parts = []
     for position, raw in enumerate(raws):
         try:
-            read = understand(raw)
+            read = understand(without_email(service, owner, raw, lease))
             conditions.add(read.type.kind.comparisons(read.request))
             check_names(sight, read.type.kind, read.new_names)
             request = read.type.driver.resolve(service.cloud, owner, read.request)

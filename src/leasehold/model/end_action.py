@@ -25,6 +25,8 @@ class EndAction(StrEnum):
 
 DEFAULT = "default"
 """In a request: what the operator has configured. The configuration itself cannot say it, so it is no member."""
+EMAIL = "email"
+"""In a request: nothing is done with the servers, and the owner gets an e-mail; it is never stored."""
 
 _SEPARATOR = ","
 CHAINS: tuple[tuple[EndAction, ...], ...] = (

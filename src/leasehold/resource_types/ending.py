@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from leasehold.model.end_action import DEFAULT, EndAction, read_chain, words_of
+from leasehold.model.end_action import DEFAULT, EMAIL, EndAction, read_chain, words_of
 from leasehold.model.ending import Ending, OnEnd
 from leasehold.model.errors import InvalidInputError, MissingParameterError
 from leasehold.resource_types.fields import RequestBody, Size, read
@@ -30,7 +30,7 @@ def _schema(*words: str) -> WithJsonSchema:
     """Return what can be asked for: a word, or a list of actions."""
     actions = [each.value for each in EndAction if each]
     many = {"type": "array", "items": {"type": "string", "enum": actions}, "uniqueItems": True}
-    return WithJsonSchema({"anyOf": [{"type": "string", "enum": ["", *actions, *words]}, many]})
+    return WithJsonSchema({"anyOf": [{"type": "string", "enum": ["", *actions, EMAIL, *words]}, many]})
 
 
 BeforeEnd = Annotated[str, BeforeValidator(_chain), _schema()]
@@ -59,7 +59,8 @@ class EndingBody(RequestBody):
         BeforeEnd | None,
         Field(
             description="What is done before the end: nothing; `snapshot`, an image of each server; from 1.3 on "
-            "`suspend`, for servers that live on, and lists of actions; `shelve` is for reservations of hosts only"
+            "`suspend`, for servers that live on, and lists of actions; `shelve` is for reservations of hosts only; "
+            "`email` is nothing but an e-mail of the warning, by a subscription that the owner has"
         ),
     ] = None
 

@@ -26,7 +26,7 @@ from leasehold.model.errors import InvalidInputError, NotFoundError, TooManySubs
 from leasehold.model.event_log import BEGINNING, Cursor, read_cursor
 from leasehold.model.subscription import Channel
 from leasehold.notifications.webhook import WebhookSender
-from tests.factory import ALT, AT_ONCE, DEMO, Clock, Killed, hosts, open_service
+from tests.factory import ALT, AT_ONCE, DEMO, Clock, Killed, hosts, open_service, run_for
 from tests.mailbox import mail_server
 from tests.receiver import Receiver, receiving
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
+ALICE = "mailto:alice@example.org"
 DELIVERY = DeliverySettings(
     subscriptions=4, answer_seconds=5.0, http=True, allowed_networks=(ip_network("127.0.0.0/8"),), refused_tries=3
 )
@@ -80,7 +81,7 @@ class Told:
         self.made.append(made)
         return found
 
-    def mailed(self, box: Mailbox) -> EmailSettings:
+    def mailed(self, box: Mailbox, *event_types: str) -> EmailSettings:
         """Subscribe an address whose messages this mail server takes, and return the settings."""
         email = EmailSettings(
             host="127.0.0.1",
@@ -91,7 +92,9 @@ class Told:
         )
         settings = replace(AT_ONCE, delivery=replace(DELIVERY, email=email))
         self.world = replace(self.world, service=replace(self.world.service, settings=settings))
-        self.made.append(subscriptions.subscribe(self.world.service, DEMO, Channel.EMAIL, "mailto:alice@example.org"))
+        self.made.append(
+            subscriptions.subscribe(self.world.service, DEMO, Channel.EMAIL, ALICE, event_types=event_types)
+        )
         return email
 
     def nonce(self, position: int) -> str:
@@ -260,6 +263,63 @@ def test_an_e_mail_is_sent_as_reliably_and_not_too_often(told: Told) -> None:
         run_deliverer(told.world)
         assert box.subjects() == [f"Lease {name} has a new name" for name in ("name-0", "name-1", "name-2")]
         assert told.now().status == "active"
+
+
+BY_EMAIL = hosts(before_end="email")
+WARNING = "lease.event.before_end_lease"
+
+
+def test_before_end_email_is_an_e_mail_of_the_warning(told: Told) -> None:
+    """A word of Blazar's forks, which is granted where the owner gets that e-mail, also where a lease is amended."""
+    with mail_server() as box:
+        told.mailed(box, WARNING)
+        lease = told.world.lease(BY_EMAIL, start=1, end=5)
+        assert lease.reservations[0].request["before_end"] == ""
+        snapshot = told.world.lease(hosts(before_end="snapshot"), start=1, end=5)
+        told.world.amend(snapshot, {"before_end": "email"})
+        run_for(told.world, hours=4.5)
+        while run_deliverer(told.world):
+            told.world.clock.advance(minutes=1)
+        assert box.subjects() == ["Lease lease comes to its end"] * 2
+        # The e-mail of this end has been sent: none would come for who asks now.
+        with pytest.raises(InvalidInputError, match="still to come"):
+            told.world.amend(snapshot, {"before_end": "email"})
+        told.world.amend(snapshot, end=7)
+        told.world.amend(snapshot, {"before_end": "email"})
+
+
+def refused(told: Told, caller: Caller = DEMO) -> str:
+    """Return what the refusal of such a lease says."""
+    with pytest.raises(InvalidInputError) as error:
+        told.world.lease(BY_EMAIL, caller=caller)
+    assert error.value.field == "reservations[0].before_end"
+    return str(error.value)
+
+
+def test_before_end_email_is_refused_where_no_e_mail_reaches_the_owner(told: Told) -> None:
+    told.receiver()
+    assert "webhook" in refused(told)
+    with mail_server() as box:
+        email = told.mailed(box)
+        told.world.lease(BY_EMAIL)
+        assert "POST /v1/subscriptions" in refused(told, ALT)
+        assert "POST /v1/subscriptions" in refused(told, replace(DEMO, user_id="bob"))
+        service, (mine,) = told.world.service, told.made[1:]
+        settings = service.settings
+        for changed in (
+            replace(settings, leases=replace(settings.leases, before_end=timedelta(0))),
+            replace(settings, delivery=replace(DELIVERY, email=replace(email, allowed_domains=("example.net",)))),
+        ):
+            told.world = replace(told.world, service=replace(service, settings=changed))
+            refused(told)
+        told.world = replace(told.world, service=service)
+        subscriptions.unsubscribe(service, mine.id)
+        # None of these is told of the warning of another lease.
+        lease = told.world.lease(hosts(), start=1, end=5)
+        for filters in ({"event_types": ["lease.create"]}, {"lease_id": lease.id}):
+            subscriptions.subscribe(service, DEMO, Channel.EMAIL, ALICE, **filters)
+            refused(told)
+        told.world.amend(lease, {"before_end": "email"})
 
 
 def test_no_replay_and_no_new_subscription_sends_e_mails_more_often(told: Told) -> None:

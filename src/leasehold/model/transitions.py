@@ -216,7 +216,7 @@ TABLE: tuple[Transition, ...] = (
     Transition(Trigger.SWAPPED, _in(_L.PENDING, _L.ACTIVE)),
     Transition(
         Trigger.TOLD,
-        _in(_L.PENDING, _L.STARTING, _L.ACTIVE, _L.TERMINATING, _L.ERROR),
+        _in(_L.PENDING, _L.STARTING, _L.ACTIVE, _L.ERROR),
         events={OWN: Becomes(_E.DONE, frozenset({_E.UNDONE}))},
     ),
     Transition(Trigger.DROPPED, _in(_L.PENDING, _L.STARTING, _L.ACTIVE, _L.ERROR), done=_CLEARED),
@@ -261,7 +261,7 @@ def move(
     """
     row = _row(lease, trigger)
     for kind, change in row.events.items():
-        due = {event.id for event in lease.events if event.type == kind or (kind == OWN and event.id in told)}
+        due = {event.id for event in lease.events if (event.id in told if kind == OWN else event.type == kind)}
         due = {event.id for event in lease.events if event.id in due and change.applies(event.status)}
         lease = lease.with_events(due, status=change.target) if due else lease
     for change_of_part, idents in ((row.refused, refused), (row.done, done)):

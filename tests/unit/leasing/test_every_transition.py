@@ -53,6 +53,8 @@ ALL = hosts(len(HOSTS))
 DAY = timedelta(days=1)
 TAKEN_OVER = {("start_lease", "DONE", "IN_PROGRESS")}
 """Blazar sets ERROR also after a start that is done; the start of a lease that is taken over so is run again."""
+OWN = transitions.OWN
+"""The type of events that a client adds here, and the word by which the table means all of these of any type."""
 SCENES: list[Callable[[World], None]] = []
 
 
@@ -100,7 +102,7 @@ def test_every_row_is_taken_from_every_state_of_it(reached: Reached) -> None:
 
 def test_every_status_is_stored_and_every_change_of_one_that_the_contract_knows(reached: Reached) -> None:
     allowed = {(what, old, new) for what, of in ALLOWED.items() for old, after in of.items() for new in after.split()}
-    assert reached.moves == allowed | TAKEN_OVER
+    assert reached.moves == allowed | TAKEN_OVER | {(OWN, "UNDONE", "DONE")}
     stored = {status for what, *moved in reached.moves if what == "leases" for status in moved}
     assert stored == {state.value for row in TABLE for state in row.states} == {state.value for state in STORED}
 
@@ -337,6 +339,28 @@ def a_warning_of_a_failed_start_is_moved(world: World) -> None:
     lease = world.lease(hosts(), end=5)
     run_until_refused_often(world)
     world.amend(lease, before_end=3)
+
+
+# ------------------------------------------------------------ events of the owner
+
+
+@scene
+def events_of_its_owner_are_told_before_in_and_after_a_start(world: World) -> None:
+    events = tuple((OWN, world.hour(hour)) for hour in (0.5, 1.001, 2))
+    lease = world.lease(hosts(), start=1, end=4, events=events)
+    run_until(world, world.hour(0.9))
+    world.clock.set(world.hour(1))
+    killed_in_a_step(world)
+    run_until(world, world.hour(3))
+    assert world.status(lease) == "ACTIVE"
+
+
+@scene
+def an_event_of_its_owner_is_told_after_a_failed_start(world: World) -> None:
+    world.refuse("aggregates.add_host")
+    lease = world.lease(hosts(), end=5, events=((OWN, world.hour(1)),))
+    run_until(world, world.hour(2))
+    assert world.status(lease) == "ERROR"
 
 
 # ------------------------------------------------------------ parts of a lease

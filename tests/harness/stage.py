@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from sqlalchemy import Connection, Table
+    from sqlalchemy import Column, Connection, Table
 
     from tests.processes import Options
 
@@ -81,10 +81,11 @@ class Stage:
         return self.world.clock
 
     def rows(self) -> Rows:
-        """Return the rows of all tables."""
+        """Return the rows of all tables, without what the database computes."""
         with self.world.service.db.reading() as connection:
             return {
-                table.name: [dict(row) for row in connection.execute(select(table)).mappings()] for table in _TABLES
+                table.name: [dict(row) for row in connection.execute(select(*_stored(table))).mappings()]
+                for table in _TABLES
             }
 
     def restore(self, rows: Rows) -> None:
@@ -130,6 +131,11 @@ def _count_on(connection: Connection, table: Table) -> None:
     if connection.dialect.name == "postgresql" and counted is not None:
         query = "SELECT setval(pg_get_serial_sequence(:name, :key), (SELECT MAX({0}) FROM {1}))"
         connection.execute(text(query.format(counted.name, table.name)), {"name": table.name, "key": counted.name})
+
+
+def _stored(table: Table) -> list[Column[Any]]:
+    """Return the columns that are written; the database takes no value for the others."""
+    return [column for column in table.c if column.computed is None]
 
 
 def _parents_first(table: Table, rows: list[dict[str, Any]]) -> list[Mapping[str, Any]]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 PORTS = (SandboxAggregates, SandboxFlavors, SandboxImages, SandboxNetworks, SandboxProviders, SandboxServers)
-UNCOUNTED_THREADS = ("renewals", "audit", "sequencer")
+UNCOUNTED_THREADS = ("renewals", "audit", "sequencer", "health")
 """Threads that write on their own schedule, so that their writes are not the same step in every run.
 
 The working thread's claim renewals are excluded too: they happen only where the work takes long.

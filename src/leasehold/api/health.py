@@ -1,4 +1,6 @@
-"""Checks in the background whether the database answers, for the health check.
+"""Checks in the background whether the database answers and takes changes, for the health check.
+
+A full disk and a server that only reads answer every read, so the check commits a change that leaves all as it is.
 
 However many clients ask, the database is asked at most once every `FRESH_SECONDS`, and only one request waits for its
 answer, for at most `PATIENCE_SECONDS`. So the health check needs no admission control.
@@ -10,6 +12,8 @@ import logging
 import time as clock
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING
+
+from leasehold.db.unchanged import change_nothing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,10 +67,9 @@ class HealthCheck:
 
     def _ask(self) -> bool:
         try:
-            with self._database.reading() as connection:
-                connection.exec_driver_sql("SELECT 1")
+            change_nothing(self._database.engine)
         except Exception:
             # Drivers raise many types of errors; any of them means that this process cannot serve requests now.
-            LOG.exception("The database does not answer the health check.")
+            LOG.exception("The database does not answer the health check, or takes no changes.")
             return False
         return True

@@ -217,12 +217,13 @@ def _utc(text: str) -> datetime:
     return datetime.fromisoformat(f"{text}+00:00")
 
 
-def _is_busy(error: BaseException) -> bool:
+def is_busy(error: BaseException) -> bool:
+    """Say whether SQLite refuses because somebody else is writing."""
     return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode == sqlite3.SQLITE_BUSY
 
 
 _UNTIL_FREE = Retrying(
-    retry=retry_if_exception(_is_busy),
+    retry=retry_if_exception(is_busy),
     stop=stop_after_delay(SQLITE_WAIT_SECONDS),
     wait=wait_random(0, 0.05),
     reraise=True,

@@ -28,6 +28,6 @@ def check_health(call: Call) -> Reply:
         body = {"status": "draining", "error_message": "This process is about to stop. Ask another one."}
         return Reply(body, status=HTTPStatus.SERVICE_UNAVAILABLE)
     if not call.api.health.is_well():
-        body = {"status": "unavailable", "error_message": "The database does not answer. Try again in a moment."}
-        return Reply(body, status=HTTPStatus.SERVICE_UNAVAILABLE)
+        message = "The database does not answer, or takes no changes. Try again in a moment."
+        return Reply({"status": "unavailable", "error_message": message}, status=HTTPStatus.SERVICE_UNAVAILABLE)
     return Reply({"status": "ok"})

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from sqlalchemy import NullPool, create_engine
 
-from leasehold.db.tables import metadata
+from leasehold.features.registry import all_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +49,7 @@ class Committer:
             names = [each[0] for each in cursor.description]
             rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
             for row in rows:
-                for computed in (each.name for each in metadata.tables[table].c if each.computed is not None):
+                for computed in (each.name for each in all_tables().tables[table].c if each.computed is not None):
                     del row[computed]
                 if table in COUNTED:
                     del row["id"]

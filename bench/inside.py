@@ -12,8 +12,8 @@ from sqlalchemy import event
 from bench.client import VERSION_1_1
 from bench.deployment import MANY_LEASES
 from leasehold import conf
-from leasehold.api.app import make_app
 from leasehold.cmd.compose import build_service
+from leasehold.cmd.web import make_app
 from leasehold.db.engine import engines_of
 from tests.counts.meter import BEGINS
 

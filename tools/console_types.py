@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leasehold.api import openapi
-from leasehold.api.routes import ROUTES
+from leasehold.cmd.web import ROUTES
 from leasehold.resource_types.registry import load_types
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from oslo_config import cfg, types
 
 from leasehold.api import versions
 from leasehold.api.policies import (
-    alarm,
     audit,
     availability,
     base,
@@ -35,7 +34,8 @@ from leasehold.api.policies import (
     template,
     timeline,
 )
-from leasehold.conf.opts import list_library_opts, list_opts
+from leasehold.conf.opts import list_library_opts
+from leasehold.features.registry import FEATURES, list_opts
 from leasehold.model.transitions import TABLE, Becomes, Transition, always
 
 if TYPE_CHECKING:
@@ -101,7 +101,6 @@ POLICY_SECTIONS: Mapping[str, Any] = {
     "Availability": availability,
     "The timeline": timeline,
     "Regions": region,
-    "Capacity alarms": alarm,
     "Offers": held_offer,
     "Series of leases": series,
     "Maintenance windows": maintenance,
@@ -220,7 +219,9 @@ def _help(opt: cfg.Opt) -> str:
 
 def policies() -> str:
     """Return the page about policies."""
-    return POLICIES + "".join(f"\n## {title}\n\n{_rules(module.RULES)}" for title, module in POLICY_SECTIONS.items())
+    sections = {title: module.RULES for title, module in POLICY_SECTIONS.items()}
+    sections |= {each.title: each.rules() for each in FEATURES if each.rules()}
+    return POLICIES + "".join(f"\n## {title}\n\n{_rules(rules)}" for title, rules in sections.items())
 
 
 def _rules(rules: Iterable[Any]) -> str:

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bench.deployment import host_specs
-from leasehold.api.app import make_app
 from leasehold.cloud.sandbox import seed as planting
+from leasehold.cmd.web import make_app
 from leasehold.conf.settings import ApiSettings, CloudSettings, LeaseSettings, ManagerSettings, Settings
 from leasehold.model.membership import Membership
 from leasehold.model.pool_size import Size

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold import conf
 from leasehold.api import openapi
-from leasehold.api.routes import ROUTES
 from leasehold.api.versions import V1_0
+from leasehold.cmd.web import ROUTES
 from leasehold.model.errors import LeaseholdError
 from leasehold.resource_types.registry import load_types
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from sphinx.application import Sphinx
 
-    from leasehold.api.routes import Route
+    from leasehold.api.route import Route
 
 FOLDER = "docs/reference/api/"
 GROUPS: Mapping[str, tuple[str, ...]] = {

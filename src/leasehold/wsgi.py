@@ -12,9 +12,9 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
-from leasehold.api.app import make_app
 from leasehold.cmd.compose import build_service, load_calendars
 from leasehold.cmd.options import configure, explained
+from leasehold.cmd.web import make_app
 from leasehold.conf.load import FILE_NAME, SYSTEM_DIRECTORY
 from leasehold.leasing.refusals import counted_until_exit
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from leasehold.api.app import make_app
 from leasehold.cloud.sandbox.cloud import sandbox
+from leasehold.cmd.web import make_app
 from leasehold.conf.settings import ApiSettings, Settings
 from leasehold.db.engine import open_engine
 from leasehold.db.store import Database

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from leasehold.api.app import make_app
+from leasehold.cmd.web import make_app
 from leasehold.db import audit_round
 from leasehold.db.periodic_lock import add_periodic_lock, take_periodic_lock
 from leasehold.leasing.audit.report import AUDIT_LOCK

@@ -14,9 +14,9 @@ import bcrypt
 import pytest
 from falcon import testing
 
-from leasehold.api.app import make_app
 from leasehold.api.auth.http_basic import BasicAuthentication
 from leasehold.api.auth.users import UsersFile
+from leasehold.cmd.web import make_app
 from leasehold.conf import ConfigurationError
 from leasehold.conf.settings import ApiSettings
 from leasehold.model.errors import UnauthorizedError

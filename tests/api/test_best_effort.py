@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from leasehold.api.app import make_app
+from leasehold.cmd.web import make_app
 from leasehold.conf.settings import PolicySettings
 from tests.api.test_lease_types import shown, work
 from tests.api.test_leases import made, make

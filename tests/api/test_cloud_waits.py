@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from leasehold.api.admission_control import AdmissionControl
-from leasehold.api.app import make_app
 from leasehold.api.cloud_waits import MESSAGE
 from leasehold.cloud.sandbox.faults import Fault
+from leasehold.cmd.web import make_app
 from tests.api.conftest import Client
 from tests.factory import flavors
 from tests.processes import wait_for

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import event, update
 
-from leasehold.api.app import make_app
 from leasehold.api.delete_waits import DeleteWaits, most_waiting
+from leasehold.cmd.web import make_app
 from leasehold.db.tables import leases
 from leasehold.model.states import LeaseStatus
 from tests.processes import wait_for

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from leasehold.api.app import make_app
+from leasehold.cmd.web import make_app
 from leasehold.conf.settings import DeliverySettings, EmailSettings
 from tests.api.conftest import Client
 from tests.api.test_leases import HOST, MAKE, made, make

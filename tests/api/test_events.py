@@ -15,8 +15,8 @@ import pytest
 from sqlalchemy import delete, update
 
 from leasehold.api.admission_control import AdmissionControl
-from leasehold.api.app import make_app
 from leasehold.api.event_waits import EventWaits
+from leasehold.cmd.web import make_app
 from leasehold.conf.settings import ApiSettings
 from leasehold.db.event_log import mark_purged
 from leasehold.db.tables import event_log, outbox

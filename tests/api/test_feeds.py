@@ -14,7 +14,7 @@ from icalendar import Calendar
 from sqlalchemy import update
 
 from leasehold.api import rate_limit
-from leasehold.api.app import make_app
+from leasehold.cmd.web import make_app
 from leasehold.conf.settings import RateSettings
 from leasehold.db import tables
 from leasehold.db.tables import leases

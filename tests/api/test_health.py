@@ -11,8 +11,8 @@ import pytest
 from sqlalchemy import event
 
 from leasehold.api.admission_control import PUBLIC, AdmissionControl
-from leasehold.api.app import make_app
 from leasehold.api.health import FRESH_SECONDS, STALE_SECONDS, HealthCheck
+from leasehold.cmd.web import make_app
 from tests.clocks import Ticks
 from tests.processes import wait_for
 from tests.web import LocalClient

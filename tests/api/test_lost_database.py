@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from leasehold.api.app import make_app
+from leasehold.cmd.web import make_app
 from leasehold.db.store import Database
 from tests.factory import hosts
 from tests.web import LocalClient

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leasehold.api.app import make_app
+from leasehold.cmd.web import make_app
 from tests.web import LocalClient
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from leasehold.api.app import make_app
+from leasehold.cmd.web import make_app
 from leasehold.conf.settings import LeaseSettings, LimitSettings
 from leasehold.enforcement.base import load_filters
 from tests.api.conftest import LEASE

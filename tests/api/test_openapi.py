@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from leasehold.api.routes import ROUTES
 from leasehold.cloud.sandbox.seed import NETWORK_ID, SUGGESTED_FLOATING_IPS
+from leasehold.cmd.web import ROUTES
 from leasehold.leasing.event_log import sequence_events
 from leasehold.model.template import KEYS
 from tests.factory import hosts, instances

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import update
 
-from leasehold.api.app import make_app
+from leasehold.cmd.web import make_app
 from leasehold.db.tables import reservations
 from leasehold.resource_types.registry import load_types
 from tests.factory import hosts

@@ -13,11 +13,10 @@ from uuid import uuid4
 
 import pytest
 
-from leasehold.api.app import make_app
 from leasehold.api.policies import base
-from leasehold.api.policies.enforcer import Policies, get_enforcer, list_rules
-from leasehold.api.routes import ROUTES
+from leasehold.api.policies.enforcer import Policies
 from leasehold.cloud.sandbox import seed
+from leasehold.cmd.web import ROUTES, RULES, get_enforcer, list_rules, make_app
 from leasehold.conf import ConfigurationError
 from leasehold.conf.settings import PolicySettings
 from leasehold.leasing import queries
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from leasehold.api.routes import Route
+    from leasehold.api.route import Route
     from leasehold.cloud.sandbox.cloud import SandboxCloud
     from leasehold.conf.settings import ApiSettings
     from leasehold.leasing.service import Service
@@ -358,7 +357,7 @@ def site(service: Service, client: Client, admin: Client) -> Site:
 
 @pytest.fixture(scope="module")
 def policies() -> Policies:
-    return Policies(PolicySettings())
+    return Policies(PolicySettings(), RULES)
 
 
 def key(route: Route) -> tuple[str, str]:
@@ -557,7 +556,7 @@ def test_an_idempotency_key_of_another_project_tells_nothing(site: Site) -> None
 
 
 def test_9_the_deprecated_defaults_count_when_asked_for() -> None:
-    old = Policies(PolicySettings(new_defaults=False))
+    old = Policies(PolicySettings(new_defaults=False), RULES)
     anybody = Caller("somebody", "p1")
     assert old.allows("blazar:leases:delete", anybody, OWNER)
     assert not old.allows("blazar:leases:delete", replace(anybody, project_id="p2"), OWNER)
@@ -585,7 +584,7 @@ def test_9_an_unknown_rule_lets_nobody(policies: Policies) -> None:
 )
 def test_9_what_an_operators_rule_may_ask_about(tmp_path: Path, check: str, *, allowed: bool) -> None:
     """A rule of the operator's file replaces the default; the other rules stay."""
-    policies = Policies(overridden(tmp_path, f'"blazar:leases:get": "{check}"\n'))
+    policies = Policies(overridden(tmp_path, f'"blazar:leases:get": "{check}"\n'), RULES)
     service = Caller("nova", "service", frozenset({"service"}))
     roles = frozenset({"auditor", "reader"})
     asks = Caller("u", "p1", roles, "here", "there", is_admin_project=False, service=service)
@@ -604,7 +603,7 @@ def test_9_the_rules_are_there_for_the_tools_of_oslo_policy(tmp_path: Path, monk
 @pytest.mark.parametrize("check", ['"rule:nonsense"', '"rule:blazar:leases:get"', "]["])
 def test_9_an_operators_file_that_makes_no_sense_ends_the_start(tmp_path: Path, check: str) -> None:
     with pytest.raises(ConfigurationError, match=r"policy\.yaml"):
-        Policies(overridden(tmp_path, f'"blazar:leases:get": {check}'))
+        Policies(overridden(tmp_path, f'"blazar:leases:get": {check}'), RULES)
 
 
 def test_5_2_put_and_delete_are_checked_against_the_owner(site: Site, settings: ApiSettings, tmp_path: Path) -> None:

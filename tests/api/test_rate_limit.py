@@ -12,8 +12,8 @@ import bcrypt
 import pytest
 
 from leasehold.api import rate_limit
-from leasehold.api.app import make_app
 from leasehold.api.rate_limit import Buckets, Logins
+from leasehold.cmd.web import make_app
 from leasehold.conf.settings import RateSettings
 from leasehold.model.errors import (
     ForbiddenError,

@@ -13,10 +13,10 @@ from urllib.parse import urlencode
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from leasehold.api.app import make_app
 from leasehold.api.models.availability import OneAvailability, WindowList
 from leasehold.api.models.region import RegionList
 from leasehold.api.peers import LONGEST_ANSWER, PeerAnswer, Question, asking
+from leasehold.cmd.web import make_app
 from leasehold.conf.settings import RegionSettings
 from tests.api.conftest import Client, open_service
 from tests.factory import hosts, instances

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Never
 import pytest
 from falcon import testing
 
-from leasehold.api.app import make_app
+from leasehold.cmd.web import make_app
 from leasehold.db.engine import open_engine
 from leasehold.db.store import Database
 from tests.web import LocalClient

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from leasehold.api.app import make_app
 from leasehold.cloud.sandbox.seed import NETWORK_ID, SUGGESTED_FLOATING_IPS
+from leasehold.cmd.web import make_app
 from leasehold.conf.settings import ApiSettings, PolicySettings
 from leasehold.leasing.event_log import sequence_events
 from tests.factory import floating_ips, hosts

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from leasehold.api.app import make_app
+from leasehold.cmd.web import make_app
 from leasehold.conf.settings import ApiSettings
 from leasehold.leasing.event_log import sequence_events
 from tests.factory import at_call

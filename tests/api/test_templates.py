@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from leasehold.api.app import make_app
 from leasehold.api.models.lease import LONGEST_SPAN
+from leasehold.cmd.web import make_app
 from leasehold.leasing import template as templates
 from leasehold.model.template import KEYS
 from leasehold.resource_types.registry import load_types

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from leasehold.api.routes import ROUTES
+from leasehold.cmd.web import ROUTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, example, given, seed, settings
 from hypothesis import strategies as st
 from sqlalchemy import make_url
 
-from leasehold.api.routes import ROUTES
+from leasehold.cmd.web import ROUTES
 from tests.bad_input.conftest import Target, fill
 from tests.bad_input.refusal import LEASES, VALID, VERSION
 from tests.bad_input.values import PLACES

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from leasehold.api.routes import ROUTES
+from leasehold.cmd.web import ROUTES
 from tests.bad_input.refusal import (
     ADDRESS_TYPE,
     ADDRESSES,

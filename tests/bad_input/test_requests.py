@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 import pytest
 
-from leasehold.api.routes import ROUTES
 from leasehold.cloud.sandbox import seed
+from leasehold.cmd.web import ROUTES
 from tests.bad_input.refusal import (
     ADDRESSES,
     ALARM,

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from leasehold.api.routes import ROUTES
 from leasehold.api.versions import STRICT_KEYS, V1_2, V1_3
+from leasehold.cmd.web import ROUTES
 from tests.bad_input.refusal import (
     ADDRESS_TYPE,
     ALARMS,
@@ -24,7 +24,7 @@ from tests.bad_input.refusal import (
 from tests.factory import flavors, floating_ips, hosts, instances
 
 if TYPE_CHECKING:
-    from leasehold.api.routes import Route
+    from leasehold.api.route import Route
     from tests.bad_input.conftest import Target
 
 STRICT = {VERSION: f"reservation {V1_2}"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leasehold.api.app import make_app
+from leasehold.cmd.web import make_app
 from leasehold.conf.settings import ApiSettings
 from tests.counts.costs import ADDRESSES, ALL_FOUR, HOSTS
 from tests.factory import hosts, make_service

@@ -16,7 +16,8 @@ from sqlalchemy import delete, update
 from leasehold.db import schema
 from leasehold.db.engine import writing
 from leasehold.db.store import Database
-from leasehold.db.tables import event_log, metadata, pools, schema_compatibility, secret_keys
+from leasehold.db.tables import event_log, pools, schema_compatibility, secret_keys
+from leasehold.features.registry import all_tables
 from leasehold.model.event_log import NO_NONCE
 from leasehold.model.resource import FLOATING_IP_POOL, HOST_POOL
 from tests.databases import ON_EACH, ON_SERVERS, Databases, another, kept_databases, opened
@@ -67,7 +68,7 @@ def server(request: pytest.FixtureRequest, kept: Callable[[str], Engine]) -> Ite
 def emptied(engine: Engine) -> Iterator[Engine]:
     """Yield another engine on a database that then contains only the pools, at generation 0."""
     with writing(engine) as connection:
-        for table in reversed(metadata.sorted_tables):
+        for table in reversed(all_tables().sorted_tables):
             if table not in (pools, schema_compatibility, event_log, secret_keys):
                 connection.execute(delete(table))
         connection.execute(update(event_log).values(last=0, nonce=NO_NONCE, purged=0))

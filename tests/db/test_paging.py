@@ -13,7 +13,6 @@ import pytest
 from sqlalchemy import select
 
 from leasehold.api.handlers import (
-    alarm,
     feed,
     floatingip,
     held_offer,
@@ -25,7 +24,6 @@ from leasehold.api.handlers import (
     subscription,
     template,
 )
-from leasehold.api.views.alarm import show_alarm
 from leasehold.api.views.feed import show_feed
 from leasehold.api.views.floatingip import show_floating_ip
 from leasehold.api.views.host import show_host
@@ -35,7 +33,6 @@ from leasehold.api.views.resource import show_resource
 from leasehold.api.views.series import show_series
 from leasehold.api.views.subscription import show_subscription
 from leasehold.api.views.template import show_template
-from leasehold.db import alarm as alarm_rows
 from leasehold.db import feed as feed_rows
 from leasehold.db import published_offer as offer_rows
 from leasehold.db import resource as resource_rows
@@ -44,9 +41,12 @@ from leasehold.db import subscription as subscription_rows
 from leasehold.db import template as template_rows
 from leasehold.db.lease import insert_lease
 from leasehold.db.tables import resources
+from leasehold.features.alarm import api as alarm
+from leasehold.features.alarm import store as alarm_rows
+from leasehold.features.alarm.api import show_alarm
+from leasehold.features.alarm.model import Alarm
 from leasehold.leasing.held_offer import list_offers
 from leasehold.leasing.owned_resource import list_owned
-from leasehold.model.alarm import Alarm
 from leasehold.model.errors import InvalidInputError
 from leasehold.model.feed import Feed
 from leasehold.model.paging import WHOLE, Part, Sort

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy.exc import IntegrityError
 
 from leasehold.db.event_log import each_event, sequence
-from leasehold.db.outbox import put_server_event
+from leasehold.db.outbox import put_project_event
 from leasehold.db.preemption import forget_preemptions, leases_starting, put_preemption, told_preemptions
 from leasehold.model.event_log import EventFilter, ServerNews
 from leasehold.model.preemption import Preemption
@@ -40,7 +40,7 @@ def test_what_was_told_is_read_changed_and_forgotten(db: Database) -> None:
 
 
 def test_its_event_is_the_projects_and_no_users_own(db: Database) -> None:
-    db.transact(lambda connection: put_server_event(connection, ServerNews.ENDS, TOLD, NOW))
+    db.transact(lambda connection: put_project_event(connection, ServerNews.ENDS, TOLD.project_id, TOLD.payload(), NOW))
     db.transact(lambda connection: sequence(connection, 10))
 
     def read(wanted: EventFilter) -> list[str | None]:

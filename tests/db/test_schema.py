@@ -19,7 +19,8 @@ from leasehold.cloud.sandbox import tables as sandbox_tables
 from leasehold.db import schema
 from leasehold.db.engine import reading, writing
 from leasehold.db.pool import create_pools
-from leasehold.db.tables import metadata, pools
+from leasehold.db.tables import pools
+from leasehold.features.registry import all_tables
 from tests.databases import database, opened
 from tests.db.examples import at_once
 
@@ -68,19 +69,19 @@ def what_the_database_says(connection: Connection) -> dict[str, set[str]]:
 def test_migrations_make_the_tables_of_the_code(migrated: Engine) -> None:
     with reading(migrated) as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
-        assert compare_metadata(context, metadata) == []
+        assert compare_metadata(context, all_tables()) == []
 
 
 def test_the_database_says_the_same_of_migrated_tables_and_of_those_of_the_code(
     migrated: Engine, database_kind: str, databases: Databases, tmp_path: Path
 ) -> None:
     with database(databases, database_kind, tmp_path, "other") as url, opened(url) as other:
-        metadata.create_all(other)
+        all_tables().create_all(other)
         with other.begin() as connection:
             connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)"))
         with reading(migrated) as ours, reading(other) as theirs:
             migrated_says, code_says = what_the_database_says(ours), what_the_database_says(theirs)
-    assert set(code_says) >= set(metadata.tables)
+    assert set(code_says) >= set(all_tables().tables)
     assert migrated_says == code_says
 
 
@@ -165,7 +166,7 @@ def test_an_upgrade_that_broke_off_is_taken_up_again(migrated: Engine) -> None:
         connection.execute(text(f"DROP INDEX ix_tasks_due_at{on}"))
     schema.upgrade(migrated)
     with reading(migrated) as connection:
-        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+        assert compare_metadata(MigrationContext.configure(connection), all_tables()) == []
         assert set(connection.scalars(select(pools.c.name))) == {"floatingips", "hosts"}
 
 
@@ -184,7 +185,7 @@ def test_the_sandbox_makes_its_own_tables_and_keeps_them(migrated: Engine) -> No
 def test_what_was_made_without_migrations_is_taken_over(empty_engine: Engine) -> None:
     """A planted sandbox or a test's tables may exist before the first upgrade."""
     sandbox_tables.create(empty_engine)
-    metadata.create_all(empty_engine)
+    all_tables().create_all(empty_engine)
     with writing(empty_engine) as connection:
         create_pools(connection, ["hosts"])
     schema.upgrade(empty_engine)

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from leasehold.api.policies.enforcer import list_rules
-from leasehold.conf.opts import list_library_opts, list_opts
+from leasehold.cmd.web import list_rules
+from leasehold.conf.opts import list_library_opts
+from leasehold.features.registry import list_opts
 
 # keystonemiddleware imports WebOb, which uses the deprecated module `cgi`.
 pytestmark = pytest.mark.filterwarnings("ignore:'cgi' is deprecated:DeprecationWarning")

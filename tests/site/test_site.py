@@ -14,7 +14,7 @@ from PIL import Image
 
 from docs._site.api_reference import GROUPS, REST, errors_page, page_of, routes_page
 from docs._site.mermaid import DrawingError, to_graphviz
-from leasehold.api.routes import ROUTES
+from leasehold.cmd.web import ROUTES
 from leasehold.model.transitions import TABLE
 from tests.servers import ServerMissingError, find_program
 

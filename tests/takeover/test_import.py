@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import func, select
 
-from leasehold.api.app import make_app
 from leasehold.cloud.ports import LARGEST
+from leasehold.cmd.web import make_app
 from leasehold.conf.settings import ApiSettings
 from leasehold.db.engine import reading
 from leasehold.db.record import Question, each_segment

@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leasehold.api.app import make_app
 from leasehold.cloud.sandbox import seed
+from leasehold.cmd.web import make_app
 from leasehold.conf.settings import ApiSettings
-from leasehold.db.tables import metadata
+from leasehold.features.registry import all_tables
 from tests.factory import Clock, open_service, planted_database, run_for
 from tests.factory import World as Inside
 from tests.web import LocalClient
@@ -141,7 +141,7 @@ class World:
         with self.service.db.reading() as connection:
             return {
                 name: sorted((tuple(row) for row in connection.execute(table.select())), key=repr)
-                for name, table in metadata.tables.items()
+                for name, table in all_tables().tables.items()
             }
 
 

@@ -20,13 +20,16 @@ from leasehold.api.policies.enforcer import Policies
 from leasehold.api.proxies import Proxies
 from leasehold.api.rate_limit import RateLimit
 from leasehold.api.router import Router
-from leasehold.api.routes import ROUTES
 from leasehold.conf.load import unset
 from leasehold.leasing.refusals import RefusalCounts
 
 if TYPE_CHECKING:
-    from oslo_config import cfg
+    from collections.abc import Sequence
 
+    from oslo_config import cfg
+    from oslo_policy.policy import RuleDefault
+
+    from leasehold.api.route import Route
     from leasehold.conf.settings import ApiSettings
     from leasehold.leasing.service import Service
 
@@ -37,11 +40,13 @@ App = falcon.App[falcon.Request, falcon.Response]
 def make_app(
     service: Service,
     settings: ApiSettings,
+    routes: Sequence[Route],
+    rules: Sequence[RuleDefault],
     raw: cfg.ConfigOpts | None = None,
     admission: AdmissionControl | None = None,
     refusals: RefusalCounts | None = None,
 ) -> App:
-    """Return the API over `service` as a WSGI callable, for any server and any number of threads.
+    """Return the API of these routes and rules over `service` as a WSGI callable, for any server and many threads.
 
     Everything that does not depend on a request is built here. `raw` is the whole configuration, for libraries that
     read their own options. A process that announces its stop passes its own `admission`, and one that writes by itself
@@ -56,7 +61,7 @@ def make_app(
         service=service,
         settings=settings,
         authenticator=authenticator if console is None else console.authenticator,
-        policies=Policies(settings.policy),
+        policies=Policies(settings.policy, rules),
         rates=RateLimit(settings.rates),
         admission=admission,
         delete_waits=DeleteWaits(settings),
@@ -64,9 +69,9 @@ def make_app(
         event_waits=EventWaits(service.db, settings, admission),
         health=HealthCheck(service.db),
         refusals=refusals or RefusalCounts(service.db),
-        document=cache(partial(openapi.describe, ROUTES, service.types, settings.auth_strategy)),
+        document=cache(partial(openapi.describe, routes, service.types, settings.auth_strategy)),
     )
-    router = Router(ROUTES)
+    router = Router(routes)
     pages = Pages(api, files, console)
 
     def answer(req: falcon.Request, resp: falcon.Response, **_: Any) -> None:

@@ -18,7 +18,7 @@ from leasehold.resource_types.no_show import NoShowBody
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from leasehold.api.routes import Route
+    from leasehold.api.route import Route
     from leasehold.resource_types.driver import Driver
     from leasehold.resource_types.registry import ResourceTypes
 

@@ -14,7 +14,7 @@ from leasehold.model.errors import MethodNotAllowedError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from leasehold.api.routes import Route
+    from leasehold.api.route import Route
     from leasehold.api.versions import Version
 
 LONGEST_WORD = 255

@@ -6,10 +6,10 @@ import sys
 from threading import Event
 
 from leasehold.api.admission_control import AdmissionControl
-from leasehold.api.app import make_app
 from leasehold.cmd.compose import build_service, load_calendars
 from leasehold.cmd.options import configure, explained
 from leasehold.cmd.serve import listen, serve, stopped_by_signal
+from leasehold.cmd.web import make_app
 from leasehold.leasing.refusals import counted_until_exit
 
 PROG = "leasehold-api"

@@ -14,6 +14,7 @@ from leasehold.cmd.state import state_database
 from leasehold.db import schema
 from leasehold.db.clock import shared_clock
 from leasehold.db.store import Database
+from leasehold.features import registry
 from leasehold.leasing.audit.cloud import Pace, audit_cloud
 from leasehold.leasing.audit.db import audit_database
 from leasehold.leasing.audit.repair import repair
@@ -95,7 +96,9 @@ def configuration(args: Namespace, engine: Engine) -> conf.Config:
     """Return the configuration; for the database of leasehold-standalone the default cloud is the sandbox."""
     standalone = engine.url.database == str(state_database())
     defaults = {("cloud", "driver"): "sandbox"} if standalone else None
-    return conf.load(["--config-file", args.config_file] if args.config_file else [], prog=args.prog, defaults=defaults)
+    return registry.load(
+        ["--config-file", args.config_file] if args.config_file else [], prog=args.prog, defaults=defaults
+    )
 
 
 def _print_json(report: _Report) -> None:

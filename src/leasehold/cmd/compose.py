@@ -20,12 +20,13 @@ from leasehold.db.engine import open_engine
 from leasehold.db.pool import ensure_pools
 from leasehold.db.store import Database
 from leasehold.enforcement.base import load_filters
+from leasehold.features.registry import FEATURES
 from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.service import Service
 from leasehold.leasing.waiting_order import load_order
-from leasehold.manager.alarm import AlarmWatcher
 from leasehold.manager.deliverer import Deliverer
 from leasehold.manager.end_notices import EndNotices
+from leasehold.manager.job_thread import JobThread
 from leasehold.manager.metrics import metrics_served
 from leasehold.manager.monitor import Monitor
 from leasehold.manager.pool_size import PoolSizer
@@ -156,8 +157,7 @@ def managing(service: Service, wake: Event) -> Iterator[None]:
     worker = Worker(service, wake)
     periodic: list[PeriodicThread] = [Sequencer(service), EndNotices(service), Deliverer(service), Reminder(service)]
     periodic += [PreemptionWatcher(service), SessionPurger(service)]
-    if settings.alarm_seconds:
-        periodic.append(AlarmWatcher(service))
+    periodic += [JobThread(job) for each in FEATURES for job in each.jobs(service)]
     if settings.pool_seconds:
         periodic.append(PoolSizer(service))
     if any(each.name not in settings.unpolled for each in service.types.reporting()):

@@ -12,6 +12,7 @@ from leasehold import conf
 from leasehold.cmd.state import state_database
 from leasehold.db.engine import open_engine
 from leasehold.db.schema import SchemaError
+from leasehold.features import registry
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -41,7 +42,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 def load_config(args: Namespace) -> conf.Config:
     """Return the configuration that the options name; raises ConfigurationError with a sentence."""
-    return conf.load(["--config-file", args.config_file] if args.config_file else [], prog=args.prog)
+    return registry.load(["--config-file", args.config_file] if args.config_file else [], prog=args.prog)
 
 
 def database_url(args: Namespace) -> str:

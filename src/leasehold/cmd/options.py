@@ -11,6 +11,7 @@ from leasehold.cmd.database import OperatorError
 from leasehold.conf import logging
 from leasehold.db.schema import SchemaError
 from leasehold.enforcement.base import UnknownFilterError
+from leasehold.features import registry
 from leasehold.resource_types.registry import PluginError
 
 if TYPE_CHECKING:
@@ -41,6 +42,6 @@ def configure(prog: str, args: Sequence[str], defaults: Mapping[tuple[str, str],
     `defaults` replaces defaults for this program alone, see `conf.load`.
     """
     with explained(prog):
-        config = conf.load(args, prog=prog, defaults=defaults)
+        config = registry.load(args, prog=prog, defaults=defaults)
     logging.set_up(config.raw)
     return config

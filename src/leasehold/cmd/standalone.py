@@ -7,13 +7,13 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from leasehold.api.admission_control import AdmissionControl
-from leasehold.api.app import make_app
 from leasehold.api.console.app import open_files
 from leasehold.cloud.sandbox import seed
 from leasehold.cmd.compose import build_service, load_calendars, managing
 from leasehold.cmd.options import configure, explained
 from leasehold.cmd.serve import listen, serve, stopped_by_signal
 from leasehold.cmd.state import state_database
+from leasehold.cmd.web import make_app
 from leasehold.db import schema
 from leasehold.db.engine import open_engine
 from leasehold.leasing.enrol import enrol

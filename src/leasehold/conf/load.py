@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version as distribution_version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from leasehold.conf.database import DatabaseSettings
+    from leasehold.conf.options import Options
 
 FILE_NAME = "leasehold.conf"
 SYSTEM_DIRECTORY = Path("/etc/leasehold")
@@ -72,15 +73,19 @@ def load(
     *,
     prog: str = "leasehold",
     defaults: Mapping[tuple[str, str], object] | None = None,
+    features: Sequence[Options[Any]] = (),
 ) -> Config:
     """Read the configuration that `args` names, else `leasehold.conf` here or in /etc/leasehold, else Blazar's.
 
     `defaults` replaces the default of `(group, option)` for one program; a file takes precedence. The group of
-    Blazar's top-level options is `DEFAULT`. Raises `ConfigurationError` with a sentence; `--help` ends the program.
+    Blazar's top-level options is `DEFAULT`. `features` are the options of features. Raises `ConfigurationError` with a
+    sentence; `--help` ends the program.
     """
     conf = cfg.ConfigOpts()
     for group in GROUPS:
         group.register(conf)
+    for each in features:
+        each.register(conf)
     for (group_name, option), value in (defaults or {}).items():
         conf.set_default(option, value, group=None if group_name == "DEFAULT" else group_name)
     try:
@@ -101,6 +106,7 @@ def load(
             delivery=delivery.read(conf),
             bridge=bridge.read(conf),
             plugins=manager.read_plugins(conf),
+            features={each.settings: each.read(conf[each.group]) for each in features},
         )
         return Config(
             settings=settings,

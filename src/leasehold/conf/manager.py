@@ -83,20 +83,6 @@ MANAGER_OPTIONS = [
         max=60.0,
         help="Seconds between two looks for leases to remind of: how late a reminder may be.",
     ),
-    cfg.FloatOpt(
-        "alarm_seconds",
-        default=DEFAULTS.alarm_seconds,
-        min=0.0,
-        max=3600.0,
-        help="Seconds between two checks of the capacity alarms, and the most that one check of all of them takes; 0 "
-        "means that there are no alarms. One of the managers checks them, and keeps calendars of its own for that.",
-    ),
-    cfg.IntOpt(
-        "alarms",
-        default=DEFAULTS.alarms,
-        min=0,
-        help="How many capacity alarms a project may have; 0 means that nobody can make one.",
-    ),
     cfg.IntOpt(
         "feeds",
         default=DEFAULTS.feeds,
@@ -280,8 +266,6 @@ def read(conf: cfg.ConfigOpts) -> ManagerSettings:
         reread_seconds=conf.manager.reread_seconds,
         warn_before_end=_read_rungs(conf.manager.warn_before_end),
         warn_poll_seconds=conf.manager.warn_poll_seconds,
-        alarm_seconds=conf.manager.alarm_seconds,
-        alarms=conf.manager.alarms,
         feeds=conf.manager.feeds,
         templates=conf.manager.templates,
         published_offers=conf.manager.published_offers,

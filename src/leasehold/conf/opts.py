@@ -6,7 +6,7 @@ There is no second list: this module records the options that the groups registe
 from __future__ import annotations
 
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from keystoneauth1 import loading
 from oslo_config import cfg
@@ -14,6 +14,11 @@ from stevedore import NamedExtensionManager
 
 from leasehold.conf import keystone
 from leasehold.conf.load import GROUPS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leasehold.conf.options import Options
 
 LIBRARIES = ("keystonemiddleware.auth_token", "oslo.log", "oslo.policy")
 """Namespaces of the libraries whose options our programs read as well."""
@@ -23,10 +28,10 @@ USUAL_LOGIN = "password"
 Section = tuple[str | None, list[cfg.Opt]]
 
 
-def list_opts() -> list[Section]:
-    """Return our options by group, None for `[DEFAULT]`, without those of the libraries."""
+def list_opts(features: Sequence[Options[Any]] = ()) -> list[Section]:
+    """Return our options, with those of features, by group, None for `[DEFAULT]`, without those of the libraries."""
     theirs = {(group, option.dest) for group, options in list_library_opts() for option in options}
-    return _by_group([(group, option) for group, option in _registered() if (group, option.dest) not in theirs])
+    return _by_group([(group, option) for group, option in _registered(features) if (group, option.dest) not in theirs])
 
 
 def list_library_opts() -> list[Section]:
@@ -45,11 +50,13 @@ def _by_group(options: list[tuple[str | None, cfg.Opt]]) -> list[Section]:
     return [(group, list(found.values())) for group, found in groups.items()]
 
 
-def _registered() -> list[tuple[str | None, cfg.Opt]]:
+def _registered(features: Sequence[Options[Any]]) -> list[tuple[str | None, cfg.Opt]]:
     """Return the options that our groups register, with the defaults that they set for options of libraries."""
     conf = _Listener()
     for group in GROUPS:
         group.register(conf)
+    for each in features:
+        each.register(conf)
     heard = list(conf.heard)
     conf([], default_config_files=[], default_config_dirs=[])
     ours = [(group, _with_default(option, conf, group)) for group, option in heard]

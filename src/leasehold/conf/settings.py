@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from leasehold.model.heal_policy import HealPolicy
 from leasehold.model.pool_size import NO_SIZE, Size
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from leasehold.model.addresses import Network
+
+Values = TypeVar("Values")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +151,9 @@ class MetricsSettings:
 class ManagerSettings:
     """How due work is claimed and retried (design §5).
 
-    `warn_before_end` are the reminders of a lease's end, in seconds before it (decision 0043). `alarms` is how many
-    capacity alarms, `feeds` how many calendar feeds, `templates` how many lease templates and `published_offers` how
-    many open published offers a project may have. A lease is `stuck` that cannot leave its hosts for so long after its
+    `warn_before_end` are the reminders of a lease's end, in seconds before it (decision 0043). `feeds` is how many
+    calendar feeds, `templates` how many lease templates and `published_offers` how many open published offers a project
+    may have. A lease is `stuck` that cannot leave its hosts for so long after its
     end.
     """
 
@@ -173,8 +175,6 @@ class ManagerSettings:
     reread_seconds: float = 3600.0
     warn_before_end: tuple[int, ...] = (24 * 3600, 40 * 60, 10 * 60, 2 * 60)
     warn_poll_seconds: float = 5.0
-    alarm_seconds: float = 10.0
-    alarms: int = 20
     feeds: int = 100
     templates: int = 100
     published_offers: int = 1000
@@ -256,7 +256,7 @@ class BridgeSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings that the core reads."""
+    """All settings that the core reads, and those of each feature, by their class."""
 
     leases: LeaseSettings = field(default_factory=LeaseSettings)
     cloud: CloudSettings = field(default_factory=CloudSettings)
@@ -264,6 +264,16 @@ class Settings:
     delivery: DeliverySettings = field(default_factory=DeliverySettings)
     bridge: BridgeSettings = field(default_factory=BridgeSettings)
     plugins: tuple[str, ...] = ("physical:host", "virtual:instance", "flavor:instance", "virtual:floatingip")
+    features: Mapping[type, Any] = field(default_factory=dict)
+
+    def of(self, kind: type[Values]) -> Values:
+        """Return the settings of a feature; their defaults if the configuration says nothing about it."""
+        found: Values | None = self.features.get(kind)
+        return kind() if found is None else found
+
+    def having(self, values: object) -> Settings:
+        """Return the settings with these of a feature."""
+        return replace(self, features={**self.features, type(values): values})
 
 
 @dataclass(frozen=True, slots=True)

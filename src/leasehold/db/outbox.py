@@ -17,10 +17,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.db.together import Writer
-    from leasehold.model.alarm import Alarm
-    from leasehold.model.event_log import AlarmNews, ResourceNews, ServerNews
+    from leasehold.model.event_log import ResourceNews
     from leasehold.model.lease import Lease
-    from leasehold.model.preemption import Preemption
     from leasehold.model.resource import Resource
 
 
@@ -73,37 +71,12 @@ def put_resource_events(
         connection.execute(insert(outbox), rows)
 
 
-def put_alarm_event(connection: Connection, event_type: AlarmNews, alarm: Alarm, now: datetime) -> None:
-    """Record an event of a capacity alarm, with its state after it, for the project that has it (feature D6)."""
-    payload = {
-        "id": alarm.id,
-        "name": alarm.name,
-        "user_id": alarm.user_id,
-        "project_id": alarm.project_id,
-        "reservation": dict(alarm.reservation),
-        "below": alarm.below,
-        "duration": alarm.duration,
-        "state": alarm.state,
-        "available": alarm.available,
-        "reason": alarm.reason,
-    }
-    row = {"lease_id": "", "project_id": alarm.project_id, "event_type": event_type}
-    connection.execute(insert(outbox), {**row, "payload": payload, "created_at": now})
-
-
-def put_server_event(connection: Connection, event_type: ServerNews, told: Preemption, now: datetime) -> None:
-    """Record an event of a preemptible server, for its project (feature K1).
-
-    It names no lease and no host: the project must not learn who gets its room, or where its server runs.
-    """
-    payload = {
-        "server_id": told.server_id,
-        "server_name": told.server_name,
-        "project_id": told.project_id,
-        "ends_at": told.ends_at.isoformat(),
-    }
-    row = {"lease_id": "", "project_id": told.project_id, "event_type": event_type}
-    connection.execute(insert(outbox), {**row, "payload": payload, "created_at": now})
+def put_project_event(
+    connection: Connection, event_type: str, project_id: str, payload: Mapping[str, Any], now: datetime
+) -> None:
+    """Record an event that is about no lease and no resource, for this project."""
+    row = {"lease_id": "", "project_id": project_id, "event_type": event_type}
+    connection.execute(_INSERT, {**row, "payload": payload, "created_at": now})
 
 
 def _described(resource: Resource) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from leasehold.cloud.ports import CloudError
-from leasehold.db.outbox import put_server_event
+from leasehold.db.outbox import put_project_event
 from leasehold.db.preemption import forget_preemptions, leases_starting, put_preemption, told_preemptions
 from leasehold.leasing.lifecycle import jobs_of
 from leasehold.model.event_log import ServerNews
@@ -109,10 +109,11 @@ def _record(
         before = told.get(ident)
         if each.ends_at > now and (before is None or before.ends_at != each.ends_at):
             put_preemption(connection, each, now, again=before is not None)
-            put_server_event(connection, ServerNews.ENDS, each, now)
+            put_project_event(connection, ServerNews.ENDS, each.project_id, each.payload(), now)
             news += 1
     for ident in sorted(set(spared) & told.keys()):
-        put_server_event(connection, ServerNews.STAYS, told[ident], now)
+        stays = told[ident]
+        put_project_event(connection, ServerNews.STAYS, stays.project_id, stays.payload(), now)
     over = {ident for ident, each in told.items() if each.ends_at <= now and ident not in ending}
     forget_preemptions(connection, (set(spared) | set(gone) | over) & told.keys())
     return news

@@ -264,14 +264,6 @@ class TooManySeriesError(TooManyError):
     advice = "Delete one that is over."
 
 
-class TooManyAlarmsError(TooManyError):
-    """The project has as many capacity alarms as it may have."""
-
-    code = "leasehold.alarms.too_many"
-    things = "capacity alarms"
-    advice = "Delete one that is not used, or ask an operator for more."
-
-
 class TooManyOffersError(TooManyError, LimitExceededError):
     """The project has as many open offers as it may have."""
 

@@ -17,3 +17,12 @@ class Preemption:
     server_name: str
     project_id: str
     ends_at: datetime
+
+    def payload(self) -> dict[str, str]:
+        """Return the payload of its events; it names no lease and no host, which the project must not learn."""
+        return {
+            "server_id": self.server_id,
+            "server_name": self.server_name,
+            "project_id": self.project_id,
+            "ends_at": self.ends_at.isoformat(),
+        }

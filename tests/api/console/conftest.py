@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leasehold.api.app import make_app
+from leasehold.cmd.web import make_app
 from tests.api.console.browser import Browser
 from tests.web import LocalClient
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leasehold.api.app import make_app
 from leasehold.api.console.files import Files, installed_files
+from leasehold.cmd.web import make_app
 from tests.web import LocalClient
 
 if TYPE_CHECKING:

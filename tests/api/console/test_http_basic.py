@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leasehold.api.app import make_app
+from leasehold.cmd.web import make_app
 from leasehold.conf.settings import RateSettings
 from tests.api.console.browser import Browser
 from tests.users import basic, users_file

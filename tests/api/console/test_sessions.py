@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import text
 
-from leasehold.api.app import make_app
+from leasehold.cmd.web import make_app
 from leasehold.db.session import list_sessions
 from leasehold.leasing.session import MOST, purge_sessions
 from leasehold.manager.session import SessionPurger

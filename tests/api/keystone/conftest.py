@@ -9,8 +9,8 @@ import pytest
 from falcon import testing
 
 from leasehold import conf
-from leasehold.api.app import make_app
 from leasehold.api.auth.strategies import open_authenticator
+from leasehold.cmd.web import make_app
 from leasehold.conf.settings import ApiSettings
 from tests.api.keystone.server import Keystone, running_keystone
 

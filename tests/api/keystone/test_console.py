@@ -431,7 +431,7 @@ class Sso:
 
 @pytest.fixture
 def sso(service: Service, settings: ApiSettings, configured: Any, keystone: People) -> Sso:
-    from leasehold.api.app import make_app  # noqa: PLC0415
+    from leasehold.cmd.web import make_app  # noqa: PLC0415
     from leasehold.conf.settings import WebSso  # noqa: PLC0415
     from tests.web import LocalClient  # noqa: PLC0415
 

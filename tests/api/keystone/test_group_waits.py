@@ -11,7 +11,7 @@ import pytest
 from falcon import testing
 
 from leasehold.api.admission_control import AdmissionControl
-from leasehold.api.app import make_app
+from leasehold.cmd.web import make_app
 from tests.factory import instances
 from tests.processes import wait_for
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from oslo_context.context import get_current
 
-from leasehold.api.routes import ROUTES
+from leasehold.cmd.web import ROUTES
 from tests.api.keystone.conftest import ask, authenticator, identify
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import update
 
-from leasehold.api.app import make_app
 from leasehold.bridge.running import sending
+from leasehold.cmd.web import make_app
 from leasehold.conf.settings import ApiSettings
 from leasehold.db.tables import outbox
 from leasehold.leasing.event_log import sequence_events

@@ -16,12 +16,12 @@ from leasehold.bridge.sender import BusChannel
 from leasehold.bridge.transport import Bus
 from leasehold.db.subscription import candidates
 from leasehold.db.tables import outbox
+from leasehold.features.alarm.model import AlarmDraft
+from leasehold.features.alarm.use import AlarmWatch, make_alarm
 from leasehold.leasing import subscription as subscriptions
-from leasehold.leasing.alarm import AlarmWatch, make_alarm
 from leasehold.leasing.delivery import claim_deliveries, claim_length, deliver
 from leasehold.leasing.event_log import read_events, sequence_events
 from leasehold.leasing.subscription import BUS_ID, follow_bus
-from leasehold.model.alarm import AlarmDraft
 from leasehold.model.errors import NotFoundError
 from leasehold.model.event_log import EventFilter
 from leasehold.model.subscription import BUS_EVENTS, Channel

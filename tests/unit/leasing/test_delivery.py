@@ -15,12 +15,12 @@ import pytest
 from leasehold.conf.settings import DeliverySettings, EmailSettings, MailSecurity, Settings
 from leasehold.db.event_log import nonce_at
 from leasehold.db.subscription import candidates
+from leasehold.features.alarm.model import AlarmDraft
+from leasehold.features.alarm.use import AlarmWatch, make_alarm
 from leasehold.leasing import delivery
 from leasehold.leasing import subscription as subscriptions
-from leasehold.leasing.alarm import AlarmWatch, make_alarm
 from leasehold.leasing.delivery import claim_deliveries, claim_length, deliver
 from leasehold.leasing.event_log import sequence_events
-from leasehold.model.alarm import AlarmDraft
 from leasehold.model.caller import Caller
 from leasehold.model.errors import InvalidInputError, NotFoundError, TooManySubscriptionsError
 from leasehold.model.event_log import BEGINNING, Cursor, read_cursor

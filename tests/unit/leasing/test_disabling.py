@@ -9,12 +9,12 @@ from sqlalchemy import select
 
 from leasehold.db.resource import find_resource
 from leasehold.db.tables import outbox
+from leasehold.features.alarm.model import AlarmDraft
+from leasehold.features.alarm.use import AlarmWatch, get_alarm, make_alarm
 from leasehold.leasing import resource as resources
-from leasehold.leasing.alarm import AlarmWatch, get_alarm, make_alarm
 from leasehold.leasing.create import create_lease
 from leasehold.leasing.queries import list_resources
 from leasehold.manager.monitor import check_once
-from leasehold.model.alarm import AlarmDraft
 from leasehold.model.caller import Sight
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import InUseError, MaintenanceConflictError, NotEnoughError, NotFoundError

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from leasehold.features.alarm.model import AlarmDraft
+from leasehold.features.alarm.use import AlarmWatch, list_alarms, make_alarm
 from leasehold.leasing import queries, resource
-from leasehold.leasing.alarm import AlarmWatch, list_alarms, make_alarm
 from leasehold.leasing.availability import Question, availability_of
-from leasehold.model.alarm import AlarmDraft
 from leasehold.model.errors import InvalidInputError, NotEnoughError
 from leasehold.model.lease_type import LeaseType
 from leasehold.model.resource import HOST

@@ -7,8 +7,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import ConfigDict, FailFast, Field
 from typing_extensions import TypedDict
 
-from leasehold.api.models.alarm import TEN_YEARS
-from leasehold.api.models.base import RequestModel
+from leasehold.api.models.base import TEN_YEARS, RequestModel
 from leasehold.api.models.from_template import OF_SEARCH, Template
 from leasehold.api.models.lease import MOST_RESERVATIONS, Date, OptionalDate, ProjectId, ReservationRequest
 

@@ -11,6 +11,9 @@ from leasehold.api.versions import Version
 from leasehold.resource_types.fields import as_input_error
 from leasehold.resource_types.unknown_keys import refuse_unknown
 
+TEN_YEARS = 3_650 * 24 * 3_600
+"""In seconds: the longest length that is asked about."""
+
 
 class RequestModel(BaseModel):
     """The body of a request. Values are not converted between JSON types: "1" is not a number and 1 is not text.

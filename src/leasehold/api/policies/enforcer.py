@@ -9,7 +9,6 @@ from oslo_config import cfg
 from oslo_policy import policy
 
 from leasehold.api.policies import (
-    alarm,
     audit,
     availability,
     base,
@@ -32,10 +31,12 @@ from leasehold.api.policies import (
     timeline,
 )
 from leasehold.conf.errors import ConfigurationError
-from leasehold.conf.load import load, unset
+from leasehold.conf.load import unset
 from leasehold.model.errors import ForbiddenError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from leasehold.conf.settings import PolicySettings
     from leasehold.model.caller import Caller
 
@@ -44,7 +45,6 @@ MOST_REMEMBERED = 4096
 _NEWER = (
     event_log,
     subscription,
-    alarm,
     maintenance,
     series,
     availability,
@@ -74,11 +74,10 @@ class Owned(Protocol):
 class Policies:
     """The rules in force: our defaults, overridden by the operator's policy file. Changing the file needs a restart."""
 
-    def __init__(self, settings: PolicySettings) -> None:
-        """Load the rules; raises `ConfigurationError` when the operator's file cannot be used."""
-        self._enforcer = _load(settings)
-        rules = self._enforcer.rules.values()
-        asks_elsewhere = any("http" in str(check) for check in rules)
+    def __init__(self, settings: PolicySettings, rules: Sequence[policy.RuleDefault]) -> None:
+        """Load the rules; raises `ConfigurationError` when the file cannot be used."""
+        self._enforcer = load_rules(settings, rules)
+        asks_elsewhere = any("http" in str(check) for check in self._enforcer.rules.values())
         # oslo.policy evaluates every check anew, which costs as much as half a transaction. The result for the same
         # caller and owner never changes, so it is cached, unless the operator's rules ask another service.
         self._decide = self._ask if asks_elsewhere else lru_cache(MOST_REMEMBERED)(self._ask)
@@ -130,23 +129,14 @@ def _credentials(caller: Caller) -> dict[str, Any]:
     return credentials
 
 
-def list_rules() -> list[policy.RuleDefault]:
-    """Return our rules, for `oslopolicy-sample-generator` and similar tools (`--namespace leasehold`)."""
-    return RULES
-
-
-def get_enforcer() -> policy.Enforcer:
-    """Return the rules in force, for `oslopolicy-policy-generator` and similar tools; raises `ConfigurationError`."""
-    return _load(load().api.policy)
-
-
-def _load(settings: PolicySettings) -> policy.Enforcer:
+def load_rules(settings: PolicySettings, rules: Sequence[policy.RuleDefault]) -> policy.Enforcer:
+    """Return the rules in force: these, as the operator's file changes them; raises `ConfigurationError`."""
     conf = unset()
     enforcer = policy.Enforcer(conf, policy_file=settings.file, use_conf=True)
     conf.set_override("enforce_new_defaults", settings.new_defaults, group="oslo_policy")
     conf.set_override("policy_dirs", list(settings.directories), group="oslo_policy")
     enforcer.suppress_default_change_warnings = True
-    enforcer.register_defaults(RULES)
+    enforcer.register_defaults(rules)
     try:
         enforcer.load_rules()
         enforcer.check_rules(raise_on_violation=True)

@@ -1,4 +1,4 @@
-"""The watcher of capacity alarms: one manager at a time checks them all (decision 0048).
+"""The job of capacity alarms: one manager at a time checks them all (decision 0048).
 
 It keeps a periodic lock while it lives, so that one manager alone has calendars for it; when it dies, another one takes
 the lock after `ROUNDS` intervals. Each crossing is written with its event by a compare-and-swap, so it is told once
@@ -7,7 +7,6 @@ even if two managers check at the same moment.
 
 from __future__ import annotations
 
-import logging
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,42 +14,44 @@ from typing import TYPE_CHECKING
 from sqlalchemy.exc import IntegrityError
 
 from leasehold.db.periodic_lock import add_periodic_lock, keep_periodic_lock, take_periodic_lock
-from leasehold.leasing.alarm import AlarmWatch
-from leasehold.manager.periodic_thread import PeriodicThread
+from leasehold.features.alarm.options import AlarmSettings
+from leasehold.features.alarm.use import AlarmWatch
+from leasehold.leasing.job import Job
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
 
     from leasehold.leasing.service import Service
 
-log = logging.getLogger(__name__)
-
 ALARM_LOCK = "alarms"
 ROUNDS = 3
 """After so many intervals without a round the lock is free."""
 
 
-class AlarmWatcher(PeriodicThread):
-    """Checks the alarms every `[manager] alarm_seconds`, if no other manager does."""
+def jobs(service: Service) -> Sequence[Job]:
+    """Check the alarms every `[manager] alarm_seconds`, unless it is 0."""
+    seconds = service.settings.of(AlarmSettings).alarm_seconds
+    return [Job("alarms", seconds, AlarmRounds(service).run)] if seconds else []
+
+
+class AlarmRounds:
+    """Checks the alarms, if no other manager does."""
 
     def __init__(self, service: Service) -> None:
-        """Prepare the thread."""
-        super().__init__("alarms", service.settings.manager.alarm_seconds)
+        """Start without the lock."""
         self._service = service
         self._watch = AlarmWatch(service)
         self._mine: datetime | None = None
 
-    def run_once(self) -> None:
-        """Check the alarms if there are any and the lock is ours; errors are logged, and the next round tries again."""
-        try:
-            if self._watch.needed() and self._take_lock():
-                self._watch.check()
-            else:
-                self._watch.forget()
-        except Exception:
-            log.exception("The capacity alarms could not be checked; the next round tries again")
+    def run(self) -> None:
+        """Check the alarms if there are any and the lock is ours."""
+        if self._watch.needed() and self._take_lock():
+            self._watch.check()
+        else:
+            self._watch.forget()
 
     def _take_lock(self) -> bool:
         try:
@@ -62,7 +63,7 @@ class AlarmWatcher(PeriodicThread):
     def _renewed(self, connection: Connection) -> datetime | None:
         """Keep the lock or take it, and return until when it is ours; None: another manager has it."""
         now = self._service.now()
-        until = now + ROUNDS * timedelta(seconds=self._seconds)
+        until = now + ROUNDS * timedelta(seconds=self._service.settings.of(AlarmSettings).alarm_seconds)
         add_periodic_lock(connection, ALARM_LOCK)
         taking = partial(take_periodic_lock, connection, ALARM_LOCK, now, until)
         keeping = partial(keep_periodic_lock, connection, ALARM_LOCK)

@@ -9,19 +9,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from leasehold.db import alarm as rows
-from leasehold.db.outbox import put_alarm_event
 from leasehold.db.project import enter
 from leasehold.db.property import private_keys
+from leasehold.features.alarm import store as rows
+from leasehold.features.alarm.model import Alarm, Count, TooManyAlarmsError, crossing
+from leasehold.features.alarm.options import AlarmSettings
 from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.decide import Asked, allocate
 from leasehold.leasing.offer import most_available
 from leasehold.leasing.requests import Read, conditions_of, read_requests
 from leasehold.leasing.sight import closed_names
-from leasehold.model.alarm import Alarm, Count, crossing
 from leasehold.model.budget import Budget
 from leasehold.model.caller import EVERYTHING
-from leasehold.model.errors import LeaseholdError, NotFoundError, TakesTooLongError, TooManyAlarmsError
+from leasehold.model.errors import LeaseholdError, NotFoundError, TakesTooLongError
 from leasehold.model.paging import WHOLE, Part
 from leasehold.model.windows import Window, from_seconds, to_seconds
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.calendar.snapshot import Snapshot
+    from leasehold.features.alarm.model import AlarmDraft
     from leasehold.leasing.decide import Terms
     from leasehold.leasing.service import Service
-    from leasehold.model.alarm import AlarmDraft
     from leasehold.model.caller import Caller, Sight
     from leasehold.model.event_log import AlarmNews
     from leasehold.resource_types.kind import Kind
@@ -93,7 +93,7 @@ def make_alarm(service: Service, caller: Caller, draft: AlarmDraft, sight: Sight
 
 
 def _check_room(service: Service, connection: Connection, caller: Caller) -> None:
-    settings = service.settings.manager
+    settings = service.settings.of(AlarmSettings)
     limit = settings.alarms if settings.alarm_seconds else 0
     if not limit or rows.count_alarms(connection, caller.project_id) >= limit:
         raise TooManyAlarmsError(limit)
@@ -157,7 +157,7 @@ class AlarmWatch:
         Ends after `[manager] alarm_seconds`; the alarms that are left are the first of the next round. An alarm that
         cannot be counted does not stop the others.
         """
-        budget = Budget(self.service.settings.manager.alarm_seconds, self.service.steady)
+        budget = Budget(self.service.settings.of(AlarmSettings).alarm_seconds, self.service.steady)
         with self.service.db.reading() as connection:
             ids = rows.alarms_to_check(connection, MOST)
         pages = (ids[start : start + PAGE] for start in range(0, len(ids), PAGE))
@@ -248,5 +248,5 @@ def _tell(before: Alarm, after: Alarm, news: AlarmNews, connection: Connection) 
     """Write a crossing with its event, unless another manager was faster."""
     if after.checked_at is None or not rows.save_check(connection, before, after):
         return False
-    put_alarm_event(connection, news, after, after.checked_at)
+    rows.put_event(connection, news, after, after.checked_at)
     return True

@@ -16,13 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from leasehold.db.outbox import put_alarm_event
 from leasehold.db.tables import allocations, outbox
-from leasehold.leasing.alarm import AlarmWatch, delete_alarm, get_alarm, list_alarms, make_alarm
+from leasehold.features.alarm.job import ROUNDS, AlarmRounds
+from leasehold.features.alarm.model import Alarm, AlarmDraft, TooManyAlarmsError
+from leasehold.features.alarm.options import AlarmSettings
+from leasehold.features.alarm.store import put_event
+from leasehold.features.alarm.use import AlarmWatch, delete_alarm, get_alarm, list_alarms, make_alarm
 from leasehold.leasing.property import set_privacy
-from leasehold.manager.alarm import ROUNDS, AlarmWatcher
 from leasehold.manager.monitor import check_once
-from leasehold.model.alarm import Alarm, AlarmDraft
 from leasehold.model.caller import EVERYTHING, Sight
 from leasehold.model.errors import (
     InUseError,
@@ -30,7 +31,6 @@ from leasehold.model.errors import (
     NotEnoughError,
     NotFoundError,
     TakesTooLongError,
-    TooManyAlarmsError,
 )
 from leasehold.model.event_log import AlarmNews
 from leasehold.model.resource import HOST
@@ -279,12 +279,12 @@ def test_a_reservation_that_is_wrong_is_refused_by_its_field(world: World, chang
     assert met.value.field == field
 
 
-def with_manager(world: World, **changes: Any) -> World:
-    return world.with_settings(manager=replace(world.service.settings.manager, **changes))
+def with_options(world: World, **changes: Any) -> World:
+    return world.with_settings(features={AlarmSettings: AlarmSettings(**changes)})
 
 
 def test_a_project_has_a_few(world: World) -> None:
-    few = with_manager(world, alarms=2)
+    few = with_options(world, alarms=2)
     made = [alarm_on(few, hosts()) for _ in range(2)]
     with pytest.raises(TooManyAlarmsError, match="may have 2 capacity alarms"):
         alarm_on(few, hosts())
@@ -293,7 +293,7 @@ def test_a_project_has_a_few(world: World) -> None:
     assert alarm_on(few, hosts())
     for off in ({"alarms": 0}, {"alarm_seconds": 0.0}):
         with pytest.raises(TooManyAlarmsError, match="switched off"):
-            alarm_on(with_manager(world, **off), hosts(), caller=ALT)
+            alarm_on(with_options(world, **off), hosts(), caller=ALT)
     few.engine.dispose()
 
 
@@ -351,7 +351,7 @@ def test_a_count_that_takes_too_long_is_not_known(world: World) -> None:
 def test_what_a_round_has_no_time_for_comes_first_in_the_next(world: World) -> None:
     """The clock goes on with each step of a count, so that a round has no time for all of them."""
     made = [alarm_on(world, hosts(), below=9).id for _ in range(5)]
-    hurried = replace(with_manager(world, alarm_seconds=8.0).service, steady=Ticking())
+    hurried = replace(with_options(world, alarm_seconds=8.0).service, steady=Ticking())
     rounds: list[int] = []
     while not rounds or rounds[-1]:
         world.clock.advance(seconds=1)
@@ -364,7 +364,7 @@ def test_what_a_round_has_no_time_for_comes_first_in_the_next(world: World) -> N
 
 
 def test_more_alarms_than_a_page_are_checked(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leasehold.leasing.alarm.PAGE", 2)
+    monkeypatch.setattr("leasehold.features.alarm.use.PAGE", 2)
     for number in range(5):
         alarm_on(world, hosts(), below=9 - 2 * number)
     assert check(world) == 2
@@ -426,12 +426,12 @@ def test_who_dies_before_the_commit_leaves_the_crossing_to_the_next(
     calls = iter([False, True])
 
     def once(*args: Any) -> None:
-        put_alarm_event(*args)
+        put_event(*args)
         if next(calls):
             raise Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr("leasehold.leasing.alarm.put_alarm_event", once)
+        patched.setattr("leasehold.features.alarm.store.put_event", once)
         with pytest.raises(Killed):
             check(world)
     assert sorted(len(told(world, each)) for each in made) == [0, 0, 1]
@@ -441,13 +441,13 @@ def test_who_dies_before_the_commit_leaves_the_crossing_to_the_next(
 
 def test_one_manager_checks_and_another_takes_over_when_it_is_gone(world: World) -> None:
     alarm = alarm_on(world, hosts(), below=2)
-    seconds = world.service.settings.manager.alarm_seconds
-    first, second = AlarmWatcher(world.service), AlarmWatcher(world.service)
+    seconds = world.service.settings.of(AlarmSettings).alarm_seconds
+    first, second = AlarmRounds(world.service), AlarmRounds(world.service)
 
-    def turn(watcher: AlarmWatcher) -> bool:
+    def turn(watcher: AlarmRounds) -> bool:
         """Let a manager have its round, and say whether it made one."""
         world.clock.advance(seconds=1)
-        watcher.run_once()
+        watcher.run()
         return get_alarm(world.service, alarm.id).checked_at == world.now()
 
     for _ in range(5):
@@ -460,14 +460,14 @@ def test_one_manager_checks_and_another_takes_over_when_it_is_gone(world: World)
 
 
 def test_only_who_checks_alarms_keeps_calendars_for_them(world: World) -> None:
-    watcher = AlarmWatcher(world.service)
+    watcher = AlarmRounds(world.service)
     alarm = alarm_on(world, hosts())
-    watcher.run_once()
+    watcher.run()
     used = watcher._watch.calendars
-    watcher.run_once()
+    watcher.run()
     assert watcher._watch.calendars is used
     delete_alarm(world.service, alarm.id)
-    watcher.run_once()
+    watcher.run()
     assert watcher._watch.calendars is not used
 
 

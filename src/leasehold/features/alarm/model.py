@@ -6,11 +6,20 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from leasehold.model.errors import TooManyError
 from leasehold.model.event_log import AlarmNews
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
+
+
+class TooManyAlarmsError(TooManyError):
+    """The project has as many capacity alarms as it may have."""
+
+    code = "leasehold.alarms.too_many"
+    things = "capacity alarms"
+    advice = "Delete one that is not used, or ask an operator for more."
 
 
 class AlarmState(StrEnum):

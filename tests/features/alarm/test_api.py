@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from leasehold.leasing.alarm import AlarmWatch
+from leasehold.features.alarm.use import AlarmWatch
 from leasehold.leasing.event_log import sequence_events
 from tests.factory import hosts
 

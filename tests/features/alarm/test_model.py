@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leasehold.model.alarm import LONGEST_REASON, Alarm, AlarmState, Count, crossing
+from leasehold.features.alarm.model import LONGEST_REASON, Alarm, AlarmState, Count, crossing
 from leasehold.model.event_log import AlarmNews
 
 NOW = datetime(2031, 5, 1, 9, tzinfo=UTC)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import case, delete, func, insert, or_, select, update
 
+from leasehold.db.outbox import put_project_event
 from leasehold.db.paging import Listed, of_project
-from leasehold.db.tables import alarms
-from leasehold.model.alarm import Alarm, AlarmState
+from leasehold.features.alarm.model import Alarm, AlarmState
+from leasehold.features.alarm.tables import alarms
 from leasehold.model.paging import WHOLE, Part
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from sqlalchemy import Connection, Row
+
+    from leasehold.model.event_log import AlarmNews
 
 _NAMES = tuple(each.name for each in fields(Alarm))
 _STATE = case(
@@ -86,6 +89,23 @@ def mark_checked(connection: Connection, ids: Collection[str], now: datetime) ->
     """Record that a check of these alarms has found nothing new."""
     older = or_(alarms.c.checked_at.is_(None), alarms.c.checked_at < now)
     connection.execute(update(alarms).where(alarms.c.id.in_(ids), older).values(checked_at=now))
+
+
+def put_event(connection: Connection, event_type: AlarmNews, alarm: Alarm, now: datetime) -> None:
+    """Record an event of an alarm, with its state after it, for the project that has it."""
+    payload = {
+        "id": alarm.id,
+        "name": alarm.name,
+        "user_id": alarm.user_id,
+        "project_id": alarm.project_id,
+        "reservation": dict(alarm.reservation),
+        "below": alarm.below,
+        "duration": alarm.duration,
+        "state": alarm.state,
+        "available": alarm.available,
+        "reason": alarm.reason,
+    }
+    put_project_event(connection, event_type, alarm.project_id, payload, now)
 
 
 def _alarm(row: Row[Any]) -> Alarm:

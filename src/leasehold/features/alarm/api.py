@@ -1,25 +1,32 @@
-"""Capacity alarms, from 1.2 on (feature D6, decision 0048)."""
+"""Capacity alarms in the API, from 1.2 on (feature D6, decision 0048)."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from leasehold.api import strict
 from leasehold.api.call import Reply
+from leasehold.api.dates import to_iso
 from leasehold.api.paging import Choice
-from leasehold.api.views.alarm import show_alarm
+from leasehold.api.route import CREATED, EVERY, GONE, V1_2, Noun
 from leasehold.cloud.asked_once import asked_once
-from leasehold.leasing import alarm as alarms
-from leasehold.model.alarm import AlarmDraft
-
-LISTED = Choice(texts=("name", "state"), sorts=("created_at", "name", "state", "changed_at", "checked_at"))
+from leasehold.features.alarm import rules
+from leasehold.features.alarm import use as alarms
+from leasehold.features.alarm.bodies import AlarmCreation, AlarmList, OneAlarm
+from leasehold.features.alarm.model import AlarmDraft
+from leasehold.features.alarm.rules import RULES
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
-    from leasehold.api.models.alarm import AlarmCreation
-    from leasehold.model.alarm import Alarm
+    from leasehold.features.alarm.bodies import AlarmAnswer, WatchedAnswer
+    from leasehold.features.alarm.model import Alarm
+
+__all__ = ["ROUTES", "RULES"]
+
+UNCHECKED = "It was not checked yet."
+LISTED = Choice(texts=("name", "state"), sorts=("created_at", "name", "state", "changed_at", "checked_at"))
 
 
 def list_alarms(call: Call) -> Reply:
@@ -56,3 +63,32 @@ def delete(call: Call, alarm: Alarm) -> Reply:
     """Delete a capacity alarm; it tells nothing more."""
     alarms.delete_alarm(call.service, alarm.id)
     return Reply()
+
+
+def show_alarm(found: Alarm) -> AlarmAnswer:
+    """Return an alarm; times are in ISO 8601 with the zone."""
+    return {
+        "id": found.id,
+        "name": found.name,
+        "project_id": found.project_id,
+        "user_id": found.user_id,
+        "reservation": cast("WatchedAnswer", dict(found.reservation)),
+        "below": found.below,
+        "duration": found.duration,
+        "state": found.state.value,
+        "available": found.available,
+        "reason": UNCHECKED if found.checked_at is None else found.reason,
+        "created_at": found.created_at.isoformat(),
+        "changed_at": to_iso(found.changed_at),
+        "checked_at": to_iso(found.checked_at),
+    }
+
+
+_ALARM = Noun("alarm_id", "alarm", alarms.get_alarm)
+_ALL, _ONE = "/v1/alarms", "/v1/alarms/{alarm_id}"
+ROUTES = (
+    V1_2("GET", _ALL, list_alarms, (rules.GET,), None, AlarmList, query=EVERY, filters=LISTED.query),
+    V1_2("POST", _ALL, create, (rules.POST,), AlarmCreation, OneAlarm, CREATED),
+    V1_2("GET", _ONE, show, (rules.GET,), None, OneAlarm, noun=_ALARM),
+    V1_2("DELETE", _ONE, delete, (rules.DELETE,), success=GONE, noun=_ALARM),
+)

@@ -7,13 +7,12 @@ from typing import Annotated
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
-from leasehold.api.models.base import RequestModel
+from leasehold.api.models.base import TEN_YEARS, RequestModel
 from leasehold.api.models.lease import OpenObject
 from leasehold.api.models.name import OptionalName  # noqa: TC001 - read at run time
 from leasehold.resource_types.fields import MOST
 
 HOUR = 3_600
-TEN_YEARS = 3_650 * 24 * HOUR
 
 
 class WatchedReservation(OpenObject):

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import func, select
 
-from leasehold.db.alarm import (
+from leasehold.db.engine import writing
+from leasehold.db.event_log import each_event, sequence
+from leasehold.db.history import purge
+from leasehold.db.pool import lock_pools
+from leasehold.features.alarm.model import LONGEST_REASON, Alarm, AlarmDraft, Count, TooManyAlarmsError
+from leasehold.features.alarm.options import AlarmSettings
+from leasehold.features.alarm.store import (
     add_alarm,
     alarms_to_check,
     count_alarms,
@@ -19,17 +25,11 @@ from leasehold.db.alarm import (
     find_alarms,
     list_alarms,
     mark_checked,
+    put_event,
     save_check,
 )
-from leasehold.db.engine import writing
-from leasehold.db.event_log import each_event, sequence
-from leasehold.db.history import purge
-from leasehold.db.outbox import put_alarm_event
-from leasehold.db.pool import lock_pools
-from leasehold.db.tables import alarms
-from leasehold.leasing.alarm import AlarmWatch, make_alarm
-from leasehold.model.alarm import LONGEST_REASON, Alarm, AlarmDraft, Count
-from leasehold.model.errors import TooManyAlarmsError
+from leasehold.features.alarm.tables import alarms
+from leasehold.features.alarm.use import AlarmWatch, make_alarm
 from leasehold.model.event_log import AlarmNews, EventFilter
 from leasehold.model.resource import HOST_POOL
 from tests.db.examples import NOW, at_once, enrol, hour, ident
@@ -116,7 +116,7 @@ def events(db: Database) -> list[LogEvent]:
 def test_old_events_of_alarms_are_purged_by_their_age(db: Database) -> None:
     made = alarm()
     for moment in (0, 1, 2):
-        db.transact(partial(put_alarm_event, event_type=AlarmNews.LOW, alarm=made, now=hour(moment)))
+        db.transact(partial(put_event, event_type=AlarmNews.LOW, alarm=made, now=hour(moment)))
     db.transact(partial(sequence, most=10))
     assert purge(db.engine, hour(2), timedelta(hours=1), dry_run=True)["outbox"] == 1
     assert purge(db.engine, hour(2), timedelta(hours=1), dry_run=False)["outbox"] == 1
@@ -157,7 +157,7 @@ def test_nobody_makes_more_than_a_project_may_have(engine: Engine, db: Database)
     with writing(engine) as connection:
         enrol(connection)
     world = opened_on(engine)
-    few = replace(world.service.settings, manager=replace(world.service.settings.manager, alarms=3))
+    few = world.service.settings.having(AlarmSettings(alarms=3))
 
     def work(own: Database, _: int) -> int:
         service, made = replace(world.service, db=own, settings=few), 0

@@ -1,0 +1,44 @@
+"""The API of the core and of all features: its routes, its rules of policy, and the WSGI application."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leasehold.api import app, routes
+from leasehold.api.policies import enforcer
+from leasehold.features.registry import FEATURES, load
+
+if TYPE_CHECKING:
+    from oslo_config import cfg
+    from oslo_policy import policy
+
+    from leasehold.api.admission_control import AdmissionControl
+    from leasehold.api.app import App
+    from leasehold.api.route import Route
+    from leasehold.conf.settings import ApiSettings
+    from leasehold.leasing.refusals import RefusalCounts
+    from leasehold.leasing.service import Service
+
+ROUTES: tuple[Route, ...] = (*routes.ROUTES, *(route for each in FEATURES for route in each.routes()))
+RULES: list[policy.RuleDefault] = [*enforcer.RULES, *(rule for each in FEATURES for rule in each.rules())]
+
+
+def make_app(
+    service: Service,
+    settings: ApiSettings,
+    raw: cfg.ConfigOpts | None = None,
+    admission: AdmissionControl | None = None,
+    refusals: RefusalCounts | None = None,
+) -> App:
+    """Return the whole API over `service` as a WSGI callable (`leasehold.api.app.make_app`)."""
+    return app.make_app(service, settings, ROUTES, RULES, raw, admission, refusals)
+
+
+def list_rules() -> list[policy.RuleDefault]:
+    """Return all our rules, for `oslopolicy-sample-generator` and similar tools (`--namespace leasehold`)."""
+    return RULES
+
+
+def get_enforcer() -> policy.Enforcer:
+    """Return the rules in force, for `oslopolicy-policy-generator` and similar tools; raises `ConfigurationError`."""
+    return enforcer.load_rules(load().api.policy, RULES)

@@ -1,0 +1,57 @@
+"""A feature: all that a package of `leasehold.features` adds to the service, which knows none of them by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from oslo_policy.policy import RuleDefault
+
+    from leasehold.api.route import Route
+    from leasehold.conf.options import Options
+    from leasehold.leasing.job import Job
+    from leasehold.leasing.service import Service
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """The package `leasehold.features.NAME`, with its options; people read its `title`.
+
+    With `api` it has a module `api` with `ROUTES` and `RULES`, with `job` a module `job`, whose `jobs` makes what
+    managers do for it, and with `tables` a module `tables`. Each is loaded only by the processes that use it: the
+    shapes of requests take much memory.
+    """
+
+    name: str
+    title: str
+    options: Options[Any] | None = None
+    api: bool = False
+    job: bool = False
+    tables: bool = False
+
+    def routes(self) -> Sequence[Route]:
+        """Return its routes."""
+        found: Sequence[Route] = self._module("api").ROUTES if self.api else ()
+        return found
+
+    def rules(self) -> Sequence[RuleDefault]:
+        """Return its rules of policy."""
+        found: Sequence[RuleDefault] = self._module("api").RULES if self.api else ()
+        return found
+
+    def jobs(self, service: Service) -> Sequence[Job]:
+        """Return what managers do for it."""
+        found: Sequence[Job] = self._module("job").jobs(service) if self.job else ()
+        return found
+
+    def load_tables(self) -> None:
+        """Add its tables to `leasehold.db.tables.metadata`."""
+        if self.tables:
+            self._module("tables")
+
+    def _module(self, part: str) -> Any:
+        return import_module(f"leasehold.features.{self.name}.{part}")

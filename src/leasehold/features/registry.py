@@ -1,0 +1,44 @@
+"""All features, in the order in which the API describes their routes: what is listed here is run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from leasehold import conf
+from leasehold.conf import opts
+from leasehold.db.tables import metadata
+from leasehold.features import alarm
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sqlalchemy import MetaData
+
+    from leasehold.conf.options import Options
+    from leasehold.features.feature import Feature
+
+FEATURES: tuple[Feature, ...] = (alarm.FEATURE,)
+
+
+def options() -> list[Options[Any]]:
+    """Return the options of all features."""
+    return [each.options for each in FEATURES if each.options is not None]
+
+
+def load(
+    args: Sequence[str] = (), *, prog: str = "leasehold", defaults: Mapping[tuple[str, str], object] | None = None
+) -> conf.Config:
+    """Read the configuration with the options of all features (`conf.load`)."""
+    return conf.load(args, prog=prog, defaults=defaults, features=options())
+
+
+def all_tables() -> MetaData:
+    """Return the tables of the core and of all features."""
+    for each in FEATURES:
+        each.load_tables()
+    return metadata
+
+
+def list_opts() -> list[opts.Section]:
+    """Return all our options, for `oslo-config-generator` (`--namespace leasehold`)."""
+    return opts.list_opts(options())

@@ -1,0 +1,21 @@
+"""A job: what managers do again and again, beside the tasks that are due."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Done by each manager every `every` seconds, first after one interval.
+
+    What `run` raises is logged, and the next run tries again.
+    """
+
+    name: str
+    every: float
+    run: Callable[[], None]

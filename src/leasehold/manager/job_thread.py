@@ -1,0 +1,29 @@
+"""The thread of a job."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from leasehold.manager.periodic_thread import PeriodicThread
+
+if TYPE_CHECKING:
+    from leasehold.leasing.job import Job
+
+log = logging.getLogger(__name__)
+
+
+class JobThread(PeriodicThread):
+    """Does a job again and again, whatever it raises."""
+
+    def __init__(self, job: Job) -> None:
+        """Prepare the thread."""
+        super().__init__(job.name, job.every)
+        self._job = job
+
+    def run_once(self) -> None:
+        """Do the job once; errors are logged, and the next run tries again."""
+        try:
+            self._job.run()
+        except Exception:
+            log.exception("The job %s has failed; its next run tries again", self._job.name)

@@ -143,7 +143,10 @@ def kept_by(connection: Connection, now: datetime) -> dict[str, Kept]:
 
 def _since(rows: Collection[Any], now: datetime) -> datetime:
     """Return since when a lease has been over that should have released these rows of lease and allocation."""
-    ends: list[datetime] = [max(row.end_at, from_seconds(counted_end(row))) for row in rows]
+    ends: list[datetime] = [
+        max(row.end_at, from_seconds(counted_end(row.ends_at, row.end_at, lent=row.parent_id is not None)))
+        for row in rows
+    ]
     return min(now, *ends)
 
 

@@ -10,20 +10,20 @@ from leasehold.model.windows import from_seconds, to_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
 
 FOR_GOOD = to_seconds(LATEST)
 """The end of an allocation, in seconds since the epoch, of what may be given back when the lease is over."""
 
 
-def counted_end(row: Any) -> int:
-    """Return until when an allocation counts, in seconds; the row has its `ends_at`, and the lease's.
+def counted_end(ends_at: int, lease_end: datetime, *, lent: bool) -> int:
+    """Return until when an allocation counts, in seconds.
 
     One for good counts to the end of its lease: then the resource is released, or is given back. So does one that is
     lent: then its lender has it again. What is ended earlier counts to its own end.
     """
-    ends_with_lease = row.ends_at >= FOR_GOOD or row.parent_id is not None
-    return min(to_seconds(row.end_at), int(row.ends_at)) if ends_with_lease else int(row.ends_at)
+    return min(to_seconds(lease_end), int(ends_at)) if lent or ends_at >= FOR_GOOD else int(ends_at)
 
 
 def write_ending(ending: Ending) -> dict[str, Any] | None:

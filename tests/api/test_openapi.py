@@ -327,6 +327,7 @@ def test_every_route_is_described_once(document: dict[str, Any]) -> None:
     assert described == {(route.method, route.path) for route in ROUTES}
     ids = [operation["operationId"] for methods in document["paths"].values() for operation in methods.values()]
     assert len(ids) == len(set(ids))
+    assert {"lease_show", "alarm_show", "lease_history_show", "region_search", "resource_show_of_type"} <= set(ids)
 
 
 def test_every_schema_is_one(document: dict[str, Any]) -> None:

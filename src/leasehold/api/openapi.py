@@ -156,7 +156,7 @@ def describe(routes: Iterable[Route], types: ResourceTypes, auth_strategy: str) 
 
 def _operation(route: Route, references: Mapping[Any, Any]) -> dict[str, Any]:
     operation: dict[str, Any] = {
-        "operationId": f"{route.handler.__module__.rpartition('.')[2]}_{route.handler.__name__}{_suffix(route)}",
+        "operationId": f"{_noun(route)}_{route.handler.__name__}{_suffix(route)}",
         "summary": route.summary,
         "parameters": _parameters(route),
         "responses": {str(int(route.success)): _success(route, references), **_failures(route)},
@@ -173,6 +173,11 @@ def _operation(route: Route, references: Mapping[Any, Any]) -> dict[str, Any]:
     if route.request is not None:
         operation["requestBody"] = {"required": True, "content": {JSON_TYPE: {"schema": references[route.request]}}}
     return operation
+
+
+def _noun(route: Route) -> str:
+    """Return the name of the handler's module, or of its feature."""
+    return route.handler.__module__.removesuffix(".api").rpartition(".")[2]
 
 
 def _suffix(route: Route) -> str:

@@ -24,26 +24,6 @@ REASONS: Final[Mapping[str, str]] = {
         "Three statements, 5,000 rows, 1.5 MB of JSON; Python takes the time, spread evenly over the driver (PyMySQL "
         "decodes rows in Python), the row objects, the dates and the JSON. From 1.1 on, a client can ask for pages."
     ),
-    "1,000 leases due at one second, sqlite:*": (
-        "It takes longer on a slower processor: 8.0 s on 2026-11-23, when request + commit took 2.6 ms, and 11.5 s on "
-        "2026-11-26, when they took 3.4 ms."
-    ),
-    "1,000 leases due at one second, mariadb:*": (
-        "Each start takes a dozen statements and five durable commits. Three of these commits are the sandbox cloud's "
-        "own; a real cloud makes them elsewhere."
-    ),
-    "create of a bystander while * orderings * p99": (
-        "The budget is five times an idle create of the same run, and such a create became faster between 2026-11-23 "
-        "and 2026-11-26. A request of the attacker took 47 ms of processor time before, and 48 ms after."
-    ),
-    "create of a bystander while * new sizes * p99": (
-        "As for the orderings. A request of the attacker took 53 ms of processor time on 2026-11-23, and 60 ms on "
-        "2026-11-26."
-    ),
-    "10,000 hosts, 1,000,000 allocations: API process after grants and refusals, resident": (
-        "In the run of 2026-11-26 the first refusal left 50 MiB behind, of 308. Mended after it: 298 MiB (`python -m "
-        "bench memory`)."
-    ),
 }
 """By the row's name, with `*` as a wildcard."""
 

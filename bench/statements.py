@@ -13,7 +13,8 @@ from bench.row import Row
 from leasehold.cloud.sandbox import seed
 from tests.servers import new_database
 
-MOST: Final = 10
+MOST: Final = {10: 10, 10_000: 12}
+"""By the leases that are present. Those of a large project are not counted, so its windows are read (record 0116)."""
 ONE: Final = {**HOST, "min": 1, "max": 1}
 FLAVOR: Final = {"resource_type": "flavor:instance", "flavor_id": "m1.small", "amount": 1, "affinity": None}
 ADDRESS: Final = {"resource_type": "virtual:floatingip", "network_id": seed.NETWORK_ID, "amount": 1}
@@ -34,8 +35,9 @@ def _counts(api: Inside, present: int) -> list[Row]:
     address = {"floating_network_id": seed.NETWORK_ID, "floating_ip_address": seed.SUGGESTED_FLOATING_IPS[0]}
     _ask(api, "/floatingips", address)
     _create(api, 0, ONE, ADDRESS)  # Loads the calendars.
+    most = MOST[present]
     return [
-        Row(f"SQL statements of a create, {what}, {present:,} leases present", _create(api, day, *parts), "", MOST)
+        Row(f"SQL statements of a create, {what}, {present:,} leases present", _create(api, day, *parts), "", most)
         for day, (what, parts) in enumerate(
             (("1 reservation", (ONE,)), ("4 reservations of 4 types", (ONE, INSTANCE, FLAVOR, ADDRESS))), start=1
         )

@@ -18,12 +18,12 @@ import numpy as np
 from bench.replay import asked_in_hosts, leases_of
 from bench.simulation.source import month
 from bench.swf import TraceError
-from leasehold.db.forecast import Grid
-from leasehold.leasing.forecast import HOUR, WEEK, expected_of, peaks_of
+from leasehold.features.forecast.store import Grid
+from leasehold.features.forecast.use import HOUR, WEEK, expected_of, peaks_of
 
 if TYPE_CHECKING:
     from bench.simulation.source import Source
-    from leasehold.leasing.forecast import Counts
+    from leasehold.features.forecast.use import Counts
 
 IN_WEEK: Final = WEEK // HOUR
 LEADS: Final = {"an hour": 1, "a day": 24, "a week": IN_WEEK}

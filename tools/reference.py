@@ -19,7 +19,6 @@ from leasehold.api.policies import (
     event_log,
     feed,
     floatingip,
-    forecast,
     held_offer,
     host,
     lease,
@@ -110,7 +109,6 @@ POLICY_SECTIONS: Mapping[str, Any] = {
     "Published offers": published_offer,
     "Findings of the audit": audit,
     "Refusals": refusal,
-    "The forecast": forecast,
     "Rules that other rules refer to": base,
 }
 

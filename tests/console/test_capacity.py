@@ -16,7 +16,7 @@ from sqlalchemy import delete, insert, literal, select
 from leasehold.cmd.state import DATABASE_NAME
 from leasehold.db.engine import open_engine, writing
 from leasehold.db.tables import segments
-from leasehold.leasing.forecast import MOST_READ
+from leasehold.features.forecast.use import MOST_READ
 from leasehold.model.resource import HOST
 from leasehold.model.windows import from_seconds
 from tests.console.asking import active, ask, lease

@@ -9,10 +9,18 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from leasehold.api.versions import ISO_DATES, Version
 from leasehold.model.errors import InvalidDateError
 from leasehold.model.windows import is_storable, to_minute
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
 NOW = "now"
 V1_FORMAT = "%Y-%m-%d %H:%M"
@@ -105,3 +113,9 @@ def to_wire_or_none(moment: datetime | None) -> str | None:
 def to_iso(moment: datetime | None) -> str | None:
     """Return a moment in ISO 8601 with the zone, None where there is none."""
     return None if moment is None else moment.isoformat()
+
+
+def show_moments(moments: Sequence[int] | NDArray[np.int64]) -> list[str]:
+    """Return seconds since the epoch as dates; numpy formats thousands of them in a millisecond."""
+    found: list[str] = np.datetime_as_string(np.array(moments, "datetime64[s]"), timezone="UTC").tolist()
+    return found

@@ -11,7 +11,6 @@ from pydantic import BaseModel, TypeAdapter
 
 from leasehold.api import request_ids, versions
 from leasehold.api.router import LONGEST_WORD
-from leasehold.leasing.forecast import HOUR, LEAST_WEEKS, MOST_WEEKS, USUAL_WEEKS, WEEK
 from leasehold.resource_types.ending import EndingBody
 from leasehold.resource_types.no_show import NoShowBody
 
@@ -65,16 +64,6 @@ PARAMETERS: Mapping[str, tuple[str, str, dict[str, Any]]] = {
     "resource_type": ("query", "A resource type, by default `physical:host`", TEXT),
     "from": ("query", "The start of the window, by default now; of events the first moment", {"type": "string"}),
     "to": ("query", "The end of the window, by default a week after its start", {"type": "string"}),
-    "step_seconds": (
-        "query",
-        "The length of a step: whole hours of which a week has a whole number",
-        {"type": "integer", "minimum": HOUR, "maximum": WEEK, "default": HOUR},
-    ),
-    "weeks": (
-        "query",
-        "At most so many past weeks are looked at",
-        {"type": "integer", "minimum": LEAST_WEEKS, "maximum": MOST_WEEKS, "default": USUAL_WEEKS},
-    ),
     "resource_properties": ("query", "Only resources that match this expression", {"type": "string"}),
     "region": ("query", "Regions by their names, several by commas; all of them without it", {"type": "string"}),
     "resource_id": ("query", "Only this resource, for callers who may list them", ID),
@@ -194,7 +183,7 @@ def _parameters(route: Route) -> list[dict[str, Any]]:
         for word in PATH_WORD.findall(route.path)
     ]
     for name in (*route.query, *route.filters, *route.headers):
-        place, description, schema = PARAMETERS[name]
+        place, description, schema = route.parameters.get(name) or PARAMETERS[name]
         words.append({"name": name, "in": place, "description": description, "schema": schema})
     if route.open_query:
         words.append(OF_TYPE)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
 from inspect import getdoc
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leasehold.api import versions
 from leasehold.api.handlers.lease_history import AS_OF
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from leasehold.api.call import Call, Reply
     from leasehold.api.models.base import RequestModel
@@ -28,6 +28,14 @@ CHOICES = HTTPStatus.MULTIPLE_CHOICES
 
 EVERY = ("all_projects",)
 """The query key of lists of what projects own."""
+
+
+class Parameter(NamedTuple):
+    """What the OpenAPI document says of a query key or a header: where it is, what it means, and its schema."""
+
+    place: str
+    meaning: str
+    schema: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +57,8 @@ class Route:
     does if that is sent. `public` routes ask for no identity and ignore microversions. `instant` routes are answered
     from memory, so they need no permit. `query` and `headers` name the query keys and headers that the handler reads,
     and `filters` the query keys that it reads from 1.3 on; with `open_query` it reads those of a resource type as well,
-    and refuses others itself. `counts` says as what its refusals are counted. `answer` None means an empty answer, and
-    `media_type` is that of the answer.
+    and refuses others itself. `parameters` describes keys and headers that no other route has. `counts` says as what
+    its refusals are counted. `answer` None means an empty answer, and `media_type` is that of the answer.
     """
 
     method: str
@@ -71,6 +79,7 @@ class Route:
     past: bool = False
     counts: Operation | None = None
     noun: Noun | None = None
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
 
     def query_at(self, version: Version) -> tuple[str, ...]:
         """Return the query keys that the handler reads at this microversion."""

@@ -11,7 +11,6 @@ from leasehold.api.handlers import (
     event_log,
     feed,
     floatingip,
-    forecast,
     held_offer,
     holding,
     host,
@@ -39,7 +38,6 @@ from leasehold.api.models.availability import AskableList, OneAvailability, Wind
 from leasehold.api.models.event_log import LogEventList
 from leasehold.api.models.feed import FeedCreation, FeedList, OneFeed
 from leasehold.api.models.floatingip import FloatingIpCreation, FloatingIpList, OneFloatingIp
-from leasehold.api.models.forecast import OneForecast
 from leasehold.api.models.held_offer import OfferCreation, OfferList, OneOffer
 from leasehold.api.models.holding import HolderList
 from leasehold.api.models.host import HostChange, HostCreation, HostList, OneHost
@@ -82,7 +80,6 @@ from leasehold.api.policies import availability as availability_rules
 from leasehold.api.policies import event_log as event_log_rules
 from leasehold.api.policies import feed as feed_rules
 from leasehold.api.policies import floatingip as floatingip_rules
-from leasehold.api.policies import forecast as forecast_rules
 from leasehold.api.policies import held_offer as held_offer_rules
 from leasehold.api.policies import host as host_rules
 from leasehold.api.policies import lease as lease_rules
@@ -102,7 +99,7 @@ from leasehold.model.refused import Operation
 _L, _H, _F, _R = lease_rules, host_rules, floatingip_rules, resource_rules
 _S, _M, _C = subscription_rules, maintenance_rules, series_rules
 _Q, _O, _D, _T = availability_rules, held_offer_rules, feed_rules, template_rules
-_G, _N, _B, _P = region_rules, audit_rules, refusal_rules, forecast_rules
+_G, _N, _B = region_rules, audit_rules, refusal_rules
 _W, _U = owned_resource_rules, published_offer_rules
 _NARROW, _ALL = ("lease_id", "reservation_id"), ("detail", "all")
 
@@ -312,7 +309,6 @@ ROUTES: tuple[Route, ...] = (
     V1_3("GET", "/v1/audit", audit.show, (_N.GET,), None, OneAudit),
     V1_3("POST", "/v1/audit", audit.ask, (_N.POST,), None, OneAudit, ACCEPTED),
     V1_3("GET", "/v1/refusals", refusal.list_refusals, (_B.GET,), None, RefusalList, query=("from", "to")),
-    V1_3("GET", "/v1/forecast", forecast.show, (_P.GET,), None, OneForecast, query=forecast.QUERY),
     # At every microversion: calendar programs ask for none.
     Route("GET", "/v1/feeds/{token}.ics", feed.read, answer=str, media_type=feed.CALENDAR_TYPE, public=True),
 )

@@ -15,7 +15,6 @@ from leasehold.api.policies import (
     event_log,
     feed,
     floatingip,
-    forecast,
     held_offer,
     host,
     lease,
@@ -56,7 +55,7 @@ _NEWER = (
     owned_resource,
     published_offer,
 )
-_FOR_OPERATORS = (audit, forecast, refusal)
+_FOR_OPERATORS = (audit, refusal)
 _OURS = (base, lease, host, floatingip, resource, *_NEWER, *_FOR_OPERATORS)
 RULES = [rule for each in _OURS for rule in each.RULES]
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from leasehold.api import dates
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
 
     from leasehold.api.models.availability import AskableAnswer, AvailabilityAnswer, WindowList
     from leasehold.leasing.availability import Availability
@@ -27,7 +25,11 @@ def show_availability(found: Availability) -> AvailabilityAnswer:
         "total": found.total,
         "held_back": found.held_back,
         "throughout": found.throughout,
-        "steps": {"from": show_moments(found.moments), "free": list(found.free), "reserved": list(found.reserved)},
+        "steps": {
+            "from": dates.show_moments(found.moments),
+            "free": list(found.free),
+            "reserved": list(found.reserved),
+        },
     }
 
 
@@ -56,9 +58,3 @@ def show_search(found: Search, alternatives: Sequence[Sequence[Mapping[str, Any]
 def show_askable(found: Askable) -> AskableAnswer:
     """Return a property by which leases can choose."""
     return {"property": found.name, "values": list(found.values), "left_out": found.left_out}
-
-
-def show_moments(moments: Sequence[int] | NDArray[np.int64]) -> list[str]:
-    """Return seconds since the epoch as dates; numpy formats thousands of them in a millisecond."""
-    found: list[str] = np.datetime_as_string(np.array(moments, "datetime64[s]"), timezone="UTC").tolist()
-    return found

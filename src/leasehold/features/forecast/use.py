@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from leasehold.db.forecast import (
+from leasehold.db.lease import find_leases
+from leasehold.db.waiting import waiting_for
+from leasehold.features.forecast.store import (
     Changes,
     Grid,
     changes_in_maintenance,
@@ -23,8 +25,6 @@ from leasehold.db.forecast import (
     count_usable,
     missing_by_hour,
 )
-from leasehold.db.lease import find_leases
-from leasehold.db.waiting import waiting_for
 from leasehold.model.errors import InvalidDateError, InvalidInputError
 from leasehold.model.waiting import window_at
 from leasehold.model.windows import Window, from_seconds, to_seconds

@@ -16,10 +16,9 @@ from sqlalchemy import delete, insert
 
 from leasehold.conf.settings import LeaseSettings, LimitSettings
 from leasehold.db.allocation import write_demand
-from leasehold.db.forecast import Grid
 from leasehold.db.tables import refusals, segments
-from leasehold.leasing import queries
-from leasehold.leasing.forecast import (
+from leasehold.features.forecast.store import Grid
+from leasehold.features.forecast.use import (
     HOUR,
     LEAST_WEEKS,
     MOST_STEPS,
@@ -32,6 +31,7 @@ from leasehold.leasing.forecast import (
     forecast,
     peaks_of,
 )
+from leasehold.leasing import queries
 from leasehold.leasing.refusals import RefusalCounts
 from leasehold.model.errors import InvalidDateError, InvalidInputError
 from leasehold.model.lease_type import LeaseType
@@ -275,7 +275,7 @@ def test_a_waiting_lease_counts_in_the_window_that_it_would_get(world: World) ->
 @pytest.mark.slow
 def test_it_is_said_that_more_leases_wait_than_are_counted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.lease(hosts(5), start=0, end=2)
-    monkeypatch.setattr("leasehold.leasing.forecast.MOST_WAITING", 2)
+    monkeypatch.setattr("leasehold.features.forecast.use.MOST_WAITING", 2)
     for more in (False, False, True):
         world.clock.advance(seconds=1)
         world.lease(hosts(2), start=1, end=2, type=LeaseType.WAITLIST, deadline=world.hour(2))
@@ -334,7 +334,7 @@ def test_what_cannot_be_asked_is_refused(world: World) -> None:
 
 
 def test_what_would_take_too_long_to_read_is_refused(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leasehold.leasing.forecast.MOST_READ", 3)
+    monkeypatch.setattr("leasehold.features.forecast.use.MOST_READ", 3)
     held(world, *((host, -30 * DAY, -30 * DAY + 1) for host in range(3)))
     world.lease(hosts(3), start=1, end=2)
     ask(world, weeks=LEAST_WEEKS)

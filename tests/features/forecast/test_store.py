@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import delete, insert, update
 
-from leasehold.db import forecast as stored
 from leasehold.db.allocation import write_demand
-from leasehold.db.forecast import Grid
 from leasehold.db.refusal import add_refusals
 from leasehold.db.tables import allocations, leases, reservations, resources, segments, tasks
-from leasehold.leasing.forecast import peaks
+from leasehold.features.forecast import store as stored
+from leasehold.features.forecast.store import Grid
+from leasehold.features.forecast.use import peaks
 from leasehold.model.refused import Operation, Refused
 from leasehold.model.resource import FLOATING_IP, HOST, HOST_POOL, MAINTENANCE
 from leasehold.model.windows import Window, from_seconds, to_seconds

@@ -185,11 +185,11 @@ def test_only_a_login_that_failed_counts(error: Exception) -> None:
     """An unavailable identity service, a forbidden request and a defect are not failed logins."""
     logins = Logins(Buckets(1, Ticks()))
     for _ in range(3):
-        with pytest.raises(type(error)), logins.checking("a"):
+        with pytest.raises(type(error)), logins.checking("a", UnauthorizedError):
             raise error
-    with pytest.raises(UnauthorizedError), logins.checking("a"):
+    with pytest.raises(UnauthorizedError), logins.checking("a", UnauthorizedError):
         raise UnauthorizedError("wrong")
-    with pytest.raises(TooManyRequestsError), logins.checking("a"):
+    with pytest.raises(TooManyRequestsError), logins.checking("a", UnauthorizedError):
         pytest.fail("a guess was looked at")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from leasehold.db.task import claim_tasks
-from leasehold.leasing import feed as feeds
+from leasehold.features.feed import use as feeds
 from leasehold.leasing import queries
 from leasehold.leasing.audit.db import audit_database
 from leasehold.leasing.delete import wait_until_gone

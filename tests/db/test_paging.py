@@ -13,7 +13,6 @@ import pytest
 from sqlalchemy import select
 
 from leasehold.api.handlers import (
-    feed,
     floatingip,
     held_offer,
     host,
@@ -24,7 +23,6 @@ from leasehold.api.handlers import (
     subscription,
     template,
 )
-from leasehold.api.views.feed import show_feed
 from leasehold.api.views.floatingip import show_floating_ip
 from leasehold.api.views.host import show_host
 from leasehold.api.views.owned_resource import show_owned
@@ -33,7 +31,6 @@ from leasehold.api.views.resource import show_resource
 from leasehold.api.views.series import show_series
 from leasehold.api.views.subscription import show_subscription
 from leasehold.api.views.template import show_template
-from leasehold.db import feed as feed_rows
 from leasehold.db import published_offer as offer_rows
 from leasehold.db import resource as resource_rows
 from leasehold.db import series as series_rows
@@ -45,10 +42,13 @@ from leasehold.features.alarm import api as alarm
 from leasehold.features.alarm import store as alarm_rows
 from leasehold.features.alarm.api import show_alarm
 from leasehold.features.alarm.model import Alarm
+from leasehold.features.feed import api as feed
+from leasehold.features.feed import store as feed_rows
+from leasehold.features.feed.api import show_feed
+from leasehold.features.feed.model import Feed
 from leasehold.leasing.held_offer import list_offers
 from leasehold.leasing.owned_resource import list_owned
 from leasehold.model.errors import InvalidInputError
-from leasehold.model.feed import Feed
 from leasehold.model.paging import WHOLE, Part, Sort
 from leasehold.model.published_offer import OfferedPart, PublishedOffer
 from leasehold.model.resource import FLOATING_IP, FLOATING_IP_POOL, HOST

@@ -17,7 +17,6 @@ from leasehold.api.parking import parking_of
 from leasehold.db.committed import noting_commits
 from leasehold.db.store import UnknownOutcomeError
 from leasehold.leasing import queries
-from leasehold.leasing.feed import get_feed
 from leasehold.leasing.held_offer import get_offer
 from leasehold.leasing.lease_history import get_any_lease
 from leasehold.leasing.series import get_series
@@ -101,7 +100,7 @@ def authorize(call: Call, route: Route, values: Mapping[str, str]) -> dict[str, 
     """Check the policies, and return the handler's arguments from the path: a lease or a series, not its id.
 
     The target of a lease's rules is the owner of the lease, never the caller (contract http-api §5.2), and so for a
-    series, a subscription, an offer, a feed, a template and every other noun.
+    series, a subscription, an offer, a template and every other noun.
     """
     arguments: dict[str, Any] = dict(values)
     target: Any = call.caller
@@ -113,8 +112,6 @@ def authorize(call: Call, route: Route, values: Mapping[str, str]) -> dict[str, 
         target = arguments["subscription"] = get_subscription(call.service, ident)
     if route.noun is not None:
         target = arguments[route.noun.argument] = route.noun.find(call.service, arguments.pop(route.noun.variable))
-    if "feed_id" in arguments:
-        target = arguments["feed"] = get_feed(call.service, arguments.pop("feed_id"))
     if "series_id" in arguments:
         target = arguments["series"] = get_series(call.service, arguments.pop("series_id"))
     if "offer_id" in arguments:

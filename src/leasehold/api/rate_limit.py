@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from leasehold.api.proxies import read_address
 from leasehold.api.versions import PATHS
-from leasehold.model.errors import TooManyRequestsError, UnauthorizedError, UnknownFeedError
+from leasehold.model.errors import TooManyRequestsError, UnauthorizedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,8 +34,6 @@ MOST_KEPT = 10_000
 NETWORK = 64
 """Prefix length: an IPv6 user has a whole network of this size, so all its addresses share one bucket."""
 CREDENTIALS = ("Authorization", "X-Auth-Token")
-FAILED = (UnauthorizedError, UnknownFeedError)
-"""What counts as a failed login: whoever names a feed that there is not guesses its address."""
 
 
 @dataclass(slots=True)
@@ -97,8 +95,8 @@ class Logins:
         self._under_way: Counter[str] = Counter()
 
     @contextmanager
-    def checking(self, address: str) -> Iterator[None]:
-        """Check a login inside the block: one of `FAILED` counts as a failure, any other end does not.
+    def checking(self, address: str, failure: type[Exception]) -> Iterator[None]:
+        """Check a login inside the block: `failure` counts as a failed one, any other end does not.
 
         When the bucket is empty while logins are under way, wait until one of them ends, so that simultaneous good
         logins are not refused. Raises TooManyRequestsError before the block.
@@ -112,7 +110,7 @@ class Logins:
         failed = False
         try:
             yield
-        except FAILED:
+        except failure:
             failed = True
             raise
         finally:
@@ -131,7 +129,9 @@ class RateLimit:
         self._requests = Buckets(settings.requests, now) if settings.requests else None
         self._logins = Logins(Buckets(settings.failures, now)) if settings.failures else None
 
-    def login(self, request: falcon.Request) -> AbstractContextManager[None]:
+    def login(
+        self, request: falcon.Request, failure: type[Exception] = UnauthorizedError
+    ) -> AbstractContextManager[None]:
         """Return the context for a login check; it counts failures by address and refuses logins beyond the limit.
 
         A request for the versions without credentials is how clients begin, and does not count as a login.
@@ -139,7 +139,7 @@ class RateLimit:
         begins = request.path in PATHS and not any(request.get_header(name) for name in CREDENTIALS)
         if self._logins is None or begins:
             return nullcontext()
-        return self._logins.checking(_address(request))
+        return self._logins.checking(_address(request), failure)
 
     def count(self, request: falcon.Request, caller: Caller) -> None:
         """Count a request against the caller's project; the version documents do not count."""

@@ -9,7 +9,6 @@ from leasehold.api.handlers import (
     audit,
     availability,
     event_log,
-    feed,
     floatingip,
     held_offer,
     holding,
@@ -36,7 +35,6 @@ from leasehold.api.models.allocation import AllocationList, OneAllocation
 from leasehold.api.models.audit import OneAudit
 from leasehold.api.models.availability import AskableList, OneAvailability, WindowList, WindowSearch
 from leasehold.api.models.event_log import LogEventList
-from leasehold.api.models.feed import FeedCreation, FeedList, OneFeed
 from leasehold.api.models.floatingip import FloatingIpCreation, FloatingIpList, OneFloatingIp
 from leasehold.api.models.held_offer import OfferCreation, OfferList, OneOffer
 from leasehold.api.models.holding import HolderList
@@ -78,7 +76,6 @@ from leasehold.api.models.version import HealthAnswer, VersionList
 from leasehold.api.policies import audit as audit_rules
 from leasehold.api.policies import availability as availability_rules
 from leasehold.api.policies import event_log as event_log_rules
-from leasehold.api.policies import feed as feed_rules
 from leasehold.api.policies import floatingip as floatingip_rules
 from leasehold.api.policies import held_offer as held_offer_rules
 from leasehold.api.policies import host as host_rules
@@ -98,7 +95,7 @@ from leasehold.model.refused import Operation
 
 _L, _H, _F, _R = lease_rules, host_rules, floatingip_rules, resource_rules
 _S, _M, _C = subscription_rules, maintenance_rules, series_rules
-_Q, _O, _D, _T = availability_rules, held_offer_rules, feed_rules, template_rules
+_Q, _O, _T = availability_rules, held_offer_rules, template_rules
 _G, _N, _B = region_rules, audit_rules, refusal_rules
 _W, _U = owned_resource_rules, published_offer_rules
 _NARROW, _ALL = ("lease_id", "reservation_id"), ("detail", "all")
@@ -114,7 +111,6 @@ _DEAD = f"{_SUBSCRIPTION}/dead-letters"
 _MANY, _SERIES = "/v1/series", "/v1/series/{series_id}"
 _FREE, _EVERYWHERE = "/v1/availability", "/v1/regions/availability"
 _OFFERS, _OFFER = "/v1/offers", "/v1/offers/{offer_id}"
-_FEEDS, _FEED = "/v1/feeds", "/v1/feeds/{feed_id}"
 _TEMPLATES, _TEMPLATE = "/v1/lease-templates", "/v1/lease-templates/{template_id}"
 _PUBLISHED, _ONE_PUBLISHED = "/v1/published-offers", "/v1/published-offers/{published_id}"
 _WINDOWS, _WINDOW = "/v1/maintenances", "/v1/maintenances/{maintenance_id}"
@@ -269,14 +265,6 @@ ROUTES: tuple[Route, ...] = (
     ),
     V1_3("POST", f"{_EVERYWHERE}/search", region.search, (_G.GET, _Q.SEARCH), RegionSearch, RegionWindowsList),
     V1_3(
-        *("GET", _FEEDS, feed.list_feeds, (_D.GET,), None, FeedList),
-        query=EVERY,
-        filters=feed.LISTED.query,
-    ),
-    V1_3("POST", _FEEDS, feed.create, (_D.POST,), FeedCreation, OneFeed, CREATED),
-    V1_3("GET", _FEED, feed.show, (_D.GET,), None, OneFeed),
-    V1_3("DELETE", _FEED, feed.delete, (_D.GET, _D.DELETE), success=GONE),
-    V1_3(
         *("GET", _TEMPLATES, template.list_templates, (_T.GET,), None, TemplateList),
         query=EVERY,
         filters=template.LISTED.query,
@@ -309,6 +297,4 @@ ROUTES: tuple[Route, ...] = (
     V1_3("GET", "/v1/audit", audit.show, (_N.GET,), None, OneAudit),
     V1_3("POST", "/v1/audit", audit.ask, (_N.POST,), None, OneAudit, ACCEPTED),
     V1_3("GET", "/v1/refusals", refusal.list_refusals, (_B.GET,), None, RefusalList, query=("from", "to")),
-    # At every microversion: calendar programs ask for none.
-    Route("GET", "/v1/feeds/{token}.ics", feed.read, answer=str, media_type=feed.CALENDAR_TYPE, public=True),
 )

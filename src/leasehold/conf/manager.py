@@ -84,13 +84,6 @@ MANAGER_OPTIONS = [
         help="Seconds between two looks for leases to remind of: how late a reminder may be.",
     ),
     cfg.IntOpt(
-        "feeds",
-        default=DEFAULTS.feeds,
-        min=0,
-        help="How many calendar feeds a project may have, at addresses that ask for no login; 0 means that nobody can "
-        "make one.",
-    ),
-    cfg.IntOpt(
         "templates",
         default=DEFAULTS.templates,
         min=0,
@@ -266,7 +259,6 @@ def read(conf: cfg.ConfigOpts) -> ManagerSettings:
         reread_seconds=conf.manager.reread_seconds,
         warn_before_end=_read_rungs(conf.manager.warn_before_end),
         warn_poll_seconds=conf.manager.warn_poll_seconds,
-        feeds=conf.manager.feeds,
         templates=conf.manager.templates,
         published_offers=conf.manager.published_offers,
     )

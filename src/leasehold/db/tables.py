@@ -454,21 +454,6 @@ published_offers = Table(
     **EXACT,
 )
 
-# Of its secret only a digest is kept (decision 0076).
-feeds = Table(
-    "feeds",
-    metadata,
-    Column("id", String(36), primary_key=True),
-    Column("project_id", String(255), nullable=False),
-    Column("user_id", String(255), nullable=False),
-    Column("name", String(80), nullable=False),
-    Column("own", Boolean, nullable=False),
-    Column("digest", String(64), nullable=False),
-    Column("created_at", UtcDateTime, nullable=False),
-    Index("ix_feeds_project_id", "project_id"),
-    **EXACT,
-)
-
 # `digest` is that of the secret in the browser's cookie; only that secret opens `sealed` (decision 0096).
 sessions = Table(
     "sessions",

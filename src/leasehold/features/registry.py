@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from leasehold import conf
 from leasehold.conf import opts
 from leasehold.db.tables import metadata
-from leasehold.features import alarm, forecast
+from leasehold.features import alarm, feed, forecast
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from leasehold.conf.options import Options
     from leasehold.features.feature import Feature
 
-FEATURES: tuple[Feature, ...] = (alarm.FEATURE, forecast.FEATURE)
+FEATURES: tuple[Feature, ...] = (
+    alarm.FEATURE,
+    feed.FEATURE,
+    forecast.FEATURE,
+)
 
 
 def options() -> list[Options[Any]]:

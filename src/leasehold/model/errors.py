@@ -273,14 +273,6 @@ class TooManyOffersError(TooManyError, LimitExceededError):
     instead = "Ask for a lease with POST /v1/leases, or ask an operator for them."
 
 
-class TooManyFeedsError(TooManyError):
-    """The project has as many calendar feeds as it may have."""
-
-    code = "leasehold.feeds.too_many"
-    things = "calendar feeds"
-    advice = "Delete one that is not used, or ask an operator for more."
-
-
 class TooManyPublishedError(TooManyError):
     """The project has as many published offers that are not over as it may have."""
 
@@ -368,17 +360,6 @@ class HistoryNotKeptError(LeaseholdError):
             field="as_of",
             details={"lease_id": lease_id},
         )
-
-
-class UnknownFeedError(LeaseholdError):
-    """Nobody has made a calendar feed with this address, or it was deleted; the address itself is repeated nowhere."""
-
-    code = "leasehold.feeds.unknown"
-    status = HTTPStatus.NOT_FOUND
-
-    def __init__(self) -> None:
-        """Say what to do, and not whether there ever was a feed."""
-        super().__init__("There is no calendar feed at this address. Make a new one with POST /v1/feeds.")
 
 
 class UnknownTemplateError(LeaseholdError):

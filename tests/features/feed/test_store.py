@@ -7,8 +7,8 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from leasehold.db import feed as rows
-from leasehold.model.feed import Feed, digest_of
+from leasehold.features.feed import store as rows
+from leasehold.features.feed.model import Feed, digest_of
 from tests.db.examples import NOW, ident
 
 if TYPE_CHECKING:

@@ -10,8 +10,11 @@ import hmac
 import secrets
 from dataclasses import dataclass, field
 from hashlib import sha256
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
+
+from leasehold.model.errors import LeaseholdError, TooManyError
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -19,6 +22,25 @@ if TYPE_CHECKING:
 _ID_LENGTH: Final = 32
 _SECRET_BYTES: Final = 32
 _NO_DIGEST: Final = sha256(b"").hexdigest()
+
+
+class TooManyFeedsError(TooManyError):
+    """The project has as many calendar feeds as it may have."""
+
+    code = "leasehold.feeds.too_many"
+    things = "calendar feeds"
+    advice = "Delete one that is not used, or ask an operator for more."
+
+
+class UnknownFeedError(LeaseholdError):
+    """Nobody has made a calendar feed with this address, or it was deleted; the address itself is repeated nowhere."""
+
+    code = "leasehold.feeds.unknown"
+    status = HTTPStatus.NOT_FOUND
+
+    def __init__(self) -> None:
+        """Say what to do, and not whether there ever was a feed."""
+        super().__init__("There is no calendar feed at this address. Make a new one with POST /v1/feeds.")
 
 
 @dataclass(frozen=True, slots=True)

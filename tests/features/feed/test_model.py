@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from leasehold.model.feed import Feed, Token, digest_of, new_secret, read_token, write_token
+from leasehold.features.feed.model import Feed, Token, digest_of, new_secret, read_token, write_token
 
 SECRET = new_secret()
 FEED = Feed(str(uuid4()), "demo", "alice", "lab", False, digest_of(SECRET), datetime(2031, 5, 1, tzinfo=UTC))

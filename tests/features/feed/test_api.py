@@ -16,10 +16,10 @@ from sqlalchemy import update
 from leasehold.api import rate_limit
 from leasehold.cmd.web import make_app
 from leasehold.conf.settings import RateSettings
-from leasehold.db import tables
 from leasehold.db.tables import leases
-from leasehold.leasing import feed as feeds
-from leasehold.model.feed import digest_of
+from leasehold.features.feed import use as feeds
+from leasehold.features.feed.model import digest_of
+from leasehold.features.feed.tables import feeds as feeds_table
 from tests.api.conftest import Client
 from tests.clocks import Ticks
 from tests.factory import hosts
@@ -94,7 +94,7 @@ def test_a_name_is_a_text_and_nothing_else(member: Client, service: Service) -> 
     """Names from before they were refused, and those of a database of Blazar, may have control characters."""
     url = made(member, name="lab")["url"]
     lease(member, "a", "2031-05-02 09:00", "2031-05-02 12:00")
-    named = update(tables.feeds).values(name="lab\x07, a;b\\c\r\nEND:VCALENDAR")
+    named = update(feeds_table).values(name="lab\x07, a;b\\c\r\nEND:VCALENDAR")
     service.db.transact(lambda connection: connection.execute(named))
     lease_named = update(leases).values(name="a\x1b[31m\r\nEND:VEVENT\x7f")
     service.db.transact(lambda connection: connection.execute(lease_named))

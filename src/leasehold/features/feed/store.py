@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete, func, insert, select
 
 from leasehold.db.paging import Listed, of_project
-from leasehold.db.tables import feeds
-from leasehold.model.feed import Feed
+from leasehold.features.feed.model import Feed
+from leasehold.features.feed.tables import feeds
 from leasehold.model.paging import WHOLE, Part
 
 if TYPE_CHECKING:

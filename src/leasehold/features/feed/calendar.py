@@ -1,4 +1,4 @@
-"""Calendar feeds: what the API says about them, and their content in iCalendar (RFC 5545)."""
+"""What is in a calendar feed, in iCalendar (RFC 5545)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from leasehold.model.states import LeaseStatus
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from leasehold.api.models.feed import FeedAnswer
-    from leasehold.model.feed import Feed
+    from leasehold.features.feed.model import Feed
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
 
@@ -30,23 +29,6 @@ _OF_CALENDARS: Final = {
 """The statuses that are not CONFIRMED in a calendar: a lease that waits holds nothing, and a failed one is not had."""
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 """No text of a calendar may have them (RFC 5545, section 3.1), and one of them would make all of it unreadable."""
-
-
-def show_feed(feed: Feed) -> FeedAnswer:
-    """Return a feed; times are in ISO 8601 with the zone."""
-    return {
-        "id": feed.id,
-        "name": feed.name,
-        "project_id": feed.project_id,
-        "user_id": feed.user_id,
-        "own": feed.own,
-        "created_at": feed.created_at.isoformat(),
-    }
-
-
-def show_new(feed: Feed, url: str) -> FeedAnswer:
-    """Return a feed with its address, which is shown only once."""
-    return {**show_feed(feed), "url": url}
 
 
 def write_calendar(feed: Feed, leases: Iterable[Lease]) -> bytes:

@@ -7,15 +7,21 @@ from typing import TYPE_CHECKING, Final
 
 from leasehold.api.call import Reply, Text
 from leasehold.api.paging import Choice
-from leasehold.api.views.feed import show_feed, show_new, write_calendar
-from leasehold.leasing import feed as feeds
+from leasehold.api.route import CREATED, EVERY, GONE, V1_3, Noun, Route
+from leasehold.features.feed import rules
+from leasehold.features.feed import use as feeds
+from leasehold.features.feed.bodies import FeedCreation, FeedList, OneFeed
+from leasehold.features.feed.calendar import write_calendar
+from leasehold.features.feed.model import UnknownFeedError
+from leasehold.features.feed.rules import RULES
 from leasehold.model.caller import Caller
-from leasehold.model.errors import UnknownFeedError
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
-    from leasehold.api.models.feed import FeedCreation
-    from leasehold.model.feed import Feed
+    from leasehold.features.feed.bodies import FeedAnswer
+    from leasehold.features.feed.model import Feed
+
+__all__ = ["ROUTES", "RULES"]
 
 LOG = logging.getLogger(__name__)
 
@@ -61,10 +67,40 @@ def read(call: Call, token: str) -> Reply:
     An address that is not that of a feed counts as a failed login, and other requests count for the feed's project.
     """
     try:
-        with call.api.rates.login(call.request):
+        # Whoever names a feed that there is not guesses its address.
+        with call.api.rates.login(call.request, UnknownFeedError):
             feed = feeds.open_feed(call.service, token)
     except UnknownFeedError:
         LOG.info("A request from %s for a calendar feed named none.", call.request.remote_addr)
         raise
     call.api.rates.count(call.request, Caller(user_id=feed.user_id, project_id=feed.project_id))
     return Reply(Text(write_calendar(feed, feeds.leases_of(call.service, feed)), CALENDAR_TYPE), _PRIVATE)
+
+
+def show_feed(feed: Feed) -> FeedAnswer:
+    """Return a feed; times are in ISO 8601 with the zone."""
+    return {
+        "id": feed.id,
+        "name": feed.name,
+        "project_id": feed.project_id,
+        "user_id": feed.user_id,
+        "own": feed.own,
+        "created_at": feed.created_at.isoformat(),
+    }
+
+
+def show_new(feed: Feed, url: str) -> FeedAnswer:
+    """Return a feed with its address, which is shown only once."""
+    return {**show_feed(feed), "url": url}
+
+
+_FEED = Noun("feed_id", "feed", feeds.get_feed)
+_ALL, _ONE = "/v1/feeds", "/v1/feeds/{feed_id}"
+ROUTES = (
+    V1_3("GET", _ALL, list_feeds, (rules.GET,), None, FeedList, query=EVERY, filters=LISTED.query),
+    V1_3("POST", _ALL, create, (rules.POST,), FeedCreation, OneFeed, CREATED),
+    V1_3("GET", _ONE, show, (rules.GET,), None, OneFeed, noun=_FEED),
+    V1_3("DELETE", _ONE, delete, (rules.GET, rules.DELETE), success=GONE, noun=_FEED),
+    # At every microversion: calendar programs ask for none.
+    Route("GET", "/v1/feeds/{token}.ics", read, answer=str, media_type=CALENDAR_TYPE, public=True),
+)

@@ -6,11 +6,20 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
-from leasehold.db import feed as rows
 from leasehold.db import lease as lease_rows
 from leasehold.db.project import enter
-from leasehold.model.errors import NotFoundError, TooManyFeedsError, UnknownFeedError
-from leasehold.model.feed import Feed, digest_of, new_secret, read_token, write_token
+from leasehold.features.feed import store as rows
+from leasehold.features.feed.model import (
+    Feed,
+    TooManyFeedsError,
+    UnknownFeedError,
+    digest_of,
+    new_secret,
+    read_token,
+    write_token,
+)
+from leasehold.features.feed.options import FeedSettings
+from leasehold.model.errors import NotFoundError
 from leasehold.model.lease_filter import LeaseFilter
 from leasehold.model.paging import WHOLE, Part, Sort
 
@@ -45,7 +54,7 @@ def make_feed(service: Service, caller: Caller, name: str, *, own: bool) -> tupl
         digest=digest_of(secret),
         created_at=service.now(),
     )
-    limit = service.settings.manager.feeds
+    limit = service.settings.of(FeedSettings).feeds
 
     def write(connection: Connection) -> None:
         # Its feeds are counted while no other transaction of the project adds one.

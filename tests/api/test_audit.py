@@ -12,10 +12,14 @@ from leasehold.cmd.web import make_app
 from leasehold.db import audit_round
 from leasehold.db.periodic_lock import add_periodic_lock, take_periodic_lock
 from leasehold.leasing.audit.report import AUDIT_LOCK
+from leasehold.manager.job_thread import JobThread
 from leasehold.manager.reconciler import Reconciler
+from tests.jobs import job_of
 from tests.web import LocalClient
 
 if TYPE_CHECKING:
+    from threading import Event
+
     from leasehold.conf.settings import ApiSettings
     from leasehold.leasing.service import Service
     from tests.api.conftest import Client, Clock
@@ -44,7 +48,7 @@ def test_a_round_is_asked_for_done_and_shown(operator: Client, service: Service,
     assert operator.ask("GET", PATH).json == {"audit": empty}
     service.cloud.aggregates.remove_host("freepool", "cmp-01")
     # One that pauses for no second: the two looks of a round are as near as can be.
-    Reconciler(service).run_once()
+    job_of(service, "audit").run_once()
     now = clock.now.isoformat()
     audit = operator.ask("GET", PATH).json["audit"]
     (found,) = audit["findings"]
@@ -57,7 +61,7 @@ def test_a_round_is_asked_for_done_and_shown(operator: Client, service: Service,
 
 def test_a_manager_begins_a_round_when_one_is_asked_for(operator: Client, service: Service, clock: Clock) -> None:
     """Without the request the next round would begin ten minutes later."""
-    manager, ends = Reconciler(service), []
+    manager, ends = job_of(service, "audit"), []
     for ask in (False, False, True):
         if ask:
             answer = operator.ask("POST", PATH)
@@ -82,17 +86,17 @@ def test_a_round_that_a_defect_ends_is_not_under_way_any_more(operator: Client, 
     service.cloud.aggregates.remove_host("freepool", "cmp-01")
     manager = Reconciler(service)
 
-    def bug(seconds: float) -> None:
+    def bug(stopping: Event, seconds: float) -> None:
         message = "a secret of the service"
         raise RuntimeError(message)
 
     manager._wait = bug  # type: ignore[method-assign]
-    manager.run_once()
+    JobThread(manager.job()).run_once()
     audit = operator.ask("GET", PATH).json["audit"]
     assert (audit["under_way"], audit["ended_at"]) == (False, clock.now.isoformat())
     assert audit["failure"].endswith("the log of the managers has its traceback (RuntimeError).")
     assert operator.ask("POST", PATH).status_code == 202
-    Reconciler(service).run_once()
+    job_of(service, "audit").run_once()
     audit = operator.ask("GET", PATH).json["audit"]
     assert (audit["failure"], len(audit["findings"])) == (None, 1)
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leasehold.manager.end_notices import EndNotices
 from leasehold.model.errors import ExternallyDeniedError
 from tests.approver import ALLOW, approving, deny
 from tests.factory import AT_ONCE, hosts, make_service, open_service, run_for
+from tests.jobs import job_of
 from tests.stateful.audit import audit, dump
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def test_no_lock_is_held_while_it_is_asked_and_the_end_is_told(database_url: str
             assert dump(world.engine) == before
             approver.answer = ALLOW
             run_for(world, hours=1)
-            EndNotices(world.service).run_once()
+            job_of(world.service, "end notices").run_once()
             assert approver.paths[-1] == "/v1/on-end"
             assert approver.body()["lease"]["id"] == lease.id
             other.engine.dispose()

@@ -14,12 +14,14 @@ from prometheus_client import REGISTRY
 from leasehold.db.clock import utc_now
 from leasehold.db.periodic_lock import add_periodic_lock, take_periodic_lock
 from leasehold.leasing.audit.report import AUDIT_LOCK
+from leasehold.manager.job_thread import JobThread
 from leasehold.manager.reconciler import Reconciler
 from tests.factory import World, hosts, run_manager
 from tests.processes import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from threading import Event
 
 pytestmark = pytest.mark.slow
 
@@ -33,9 +35,14 @@ def make(world: World, pause: float = 0.0) -> Reconciler:
     return Reconciler(replace(world.service, settings=settings, now=utc_now))
 
 
+def thread(reconciler: Reconciler) -> JobThread:
+    """Return the thread that a manager has for it."""
+    return JobThread(reconciler.job())
+
+
 @contextmanager
 def at_work(world: World) -> Iterator[None]:
-    reconciler = make(world)
+    reconciler = thread(make(world))
     reconciler.start()
     try:
         yield
@@ -65,7 +72,9 @@ def test_a_turn_that_another_manager_has_is_left_to_it(world: World) -> None:
     transact(partial(add_periodic_lock, kind=AUDIT_LOCK))
     now = utc_now()
     assert transact(partial(take_periodic_lock, kind=AUDIT_LOCK, now=now, until=now + timedelta(hours=1)))
-    assert not make(world)._take_lock()
+    before = rounds("done")
+    thread(make(world)).run_once()
+    assert rounds("done") == before
 
 
 def test_a_cloud_that_is_down_ends_the_round_and_the_next_one_comes(world: World) -> None:
@@ -85,12 +94,13 @@ def test_it_stops_in_the_middle_of_a_long_round(world: World) -> None:
     begun: list[float] = []
     wait = looking._wait
 
-    def noted(seconds: float) -> None:
+    def noted(stopping: Event, seconds: float) -> None:
         begun.append(seconds)
-        wait(seconds)
+        wait(stopping, seconds)
 
     looking._wait = noted  # type: ignore[method-assign]
-    looking.start()
+    periodic_thread = thread(looking)
+    periodic_thread.start()
     wait_for(lambda: bool(begun))
-    looking.stop(60)
+    periodic_thread.stop(60)
     assert begun == [3600.0]

@@ -25,16 +25,10 @@ from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.service import Service
 from leasehold.leasing.waiting_order import load_order
 from leasehold.manager.deliverer import Deliverer
-from leasehold.manager.end_notices import EndNotices
 from leasehold.manager.job_thread import JobThread
+from leasehold.manager.jobs import core_jobs
 from leasehold.manager.metrics import metrics_served
 from leasehold.manager.monitor import Monitor
-from leasehold.manager.pool_size import PoolSizer
-from leasehold.manager.preemption import PreemptionWatcher
-from leasehold.manager.reconciler import Reconciler
-from leasehold.manager.reminder import Reminder
-from leasehold.manager.sequencer import Sequencer
-from leasehold.manager.session import SessionPurger
 from leasehold.manager.worker import Worker
 from leasehold.resource_types.registry import PluginError, load_types
 from leasehold.resource_types.strategy import load_strategy
@@ -155,15 +149,10 @@ def managing(service: Service, wake: Event) -> Iterator[None]:
     """Run a manager in this process for the length of the block; it finishes its tasks before the block ends."""
     settings = service.settings.manager
     worker = Worker(service, wake)
-    periodic: list[PeriodicThread] = [Sequencer(service), EndNotices(service), Deliverer(service), Reminder(service)]
-    periodic += [PreemptionWatcher(service), SessionPurger(service)]
-    periodic += [JobThread(job) for each in FEATURES for job in each.jobs(service)]
-    if settings.pool_seconds:
-        periodic.append(PoolSizer(service))
+    jobs = [*core_jobs(service), *(job for each in FEATURES for job in each.jobs(service))]
+    periodic: list[PeriodicThread] = [Deliverer(service), *map(JobThread, jobs)]
     if any(each.name not in settings.unpolled for each in service.types.reporting()):
         periodic.append(Monitor(service))
-    if settings.audit_seconds:
-        periodic.append(Reconciler(service))
     worker.start()
     for periodic_thread in periodic:
         periodic_thread.start()

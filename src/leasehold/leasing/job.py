@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from threading import Event
+
+    from leasehold.leasing.turn import Turn
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Done by each manager every `every` seconds, first after one interval.
+    """Done by each manager every `every` seconds, first after one interval; with a `turn`, by the one that takes it.
 
-    What `run` raises is logged, and the next run tries again.
+    `run` gets the event that the manager stops. What it raises is logged, and the next run tries again.
     """
 
     name: str
     every: float
-    run: Callable[[], None]
+    run: Callable[[Event], object]
+    turn: Turn | None = None

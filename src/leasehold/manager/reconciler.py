@@ -1,6 +1,6 @@
 """The periodic audit: compare the cloud with the database at a limited rate, repair what is safe, and log findings.
 
-Every manager runs this thread; a periodic lock in the database lets one of them do each round. Differences of a lease
+Every manager has this job; its turn lets one of them do each round. Differences of a lease
 or a host are repaired by making its task due. What an operator has to decide is logged as a warning in every round.
 """
 
@@ -11,21 +11,20 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sqlalchemy.exc import IntegrityError
-
 from leasehold.cloud.ports import CloudError
 from leasehold.db.audit_round import begin_round, end_round, fail_round
-from leasehold.db.periodic_lock import add_periodic_lock, keep_periodic_lock, take_periodic_lock
 from leasehold.leasing.audit.cloud import Pace, audit_cloud
 from leasehold.leasing.audit.db import audit_leases
 from leasehold.leasing.audit.repair import repair
 from leasehold.leasing.audit.report import AUDIT_LOCK
-from leasehold.manager.periodic_thread import PeriodicThread
+from leasehold.leasing.job import Job
+from leasehold.leasing.turn import Turn
 from leasehold.metrics.audit import DONE, FAILED, LEFT, MENDED, count_finding, count_round, expect_findings
 from leasehold.model.finding import FindingKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from threading import Event
 
     from leasehold.leasing.service import Service
     from leasehold.model.finding import Finding
@@ -35,7 +34,7 @@ log = logging.getLogger(__name__)
 _DEFECT = "The round ended by an unexpected error of the service; the log of the managers has its traceback"
 
 LONGEST_WAIT = 30.0
-"""In seconds: the longest interval between two tries to take the lock, and the longest wait before the first."""
+"""In seconds: the longest interval between two tries to take the turn, and the longest wait before the first."""
 
 
 class _BrokenOffError(Exception):
@@ -71,34 +70,36 @@ def _see_to(service: Service, findings: Sequence[Finding]) -> list[tuple[Finding
     return seen
 
 
-class Reconciler(PeriodicThread):
-    """Does rounds of the audit until it is stopped; stopping aborts a round after the present lease."""
+class Reconciler:
+    """Does rounds of the audit; when the manager stops, a round ends after the present lease."""
 
     def __init__(self, service: Service) -> None:
-        """Prepare the thread."""
+        """Start without the turn."""
         self._service = service
         self._settings = service.settings.manager
         self._interval = timedelta(seconds=self._settings.audit_seconds)
-        self._mine = service.now()
+        self._turn = Turn(service, AUDIT_LOCK, self._interval)
         expect_findings(FindingKind)
-        super().__init__("audit", min(self._settings.audit_seconds, LONGEST_WAIT))
 
-    def run_once(self) -> None:
-        """Do a round if the lock is free; errors are logged and counted."""
+    def job(self) -> Job:
+        """Return the job: it looks more often than rounds come, so that one that is asked for begins soon."""
+        return Job("audit", min(self._settings.audit_seconds, LONGEST_WAIT), self.run, self._turn)
+
+    def run(self, stopping: Event) -> None:
+        """Do a round while the turn is ours; raises what is no failure of the cloud, which is counted."""
         try:
-            if self._take_lock():
-                self._round()
+            self._round(stopping)
         except _BrokenOffError:
             return
         except Exception:
-            log.exception("The periodic audit failed; its next round starts over")
             count_round(FAILED)
+            raise
 
-    def _round(self) -> None:
+    def _round(self, stopping: Event) -> None:
         """Do a round and record how it ended; raises what is no failure of the cloud."""
         db, now = self._service.db, self._service.now
         db.transact(lambda connection: begin_round(connection, now()))
-        pace = Pace(after_lease=self._settings.audit_pause_seconds, wait=self._wait)
+        pace = Pace(after_lease=self._settings.audit_pause_seconds, wait=partial(self._wait, stopping))
         try:
             found = reconcile(self._service, pace)
         except _BrokenOffError:
@@ -120,22 +121,10 @@ class Reconciler(PeriodicThread):
         now = self._service.now()
         self._service.db.transact(partial(fail_round, now=now, failure=failure))
 
-    def _take_lock(self) -> bool:
-        now, db = self._service.now(), self._service.db
-        try:
-            db.transact(partial(add_periodic_lock, kind=AUDIT_LOCK))
-        except IntegrityError:
-            return False
-        self._mine = now + self._interval
-        return db.transact(partial(take_periodic_lock, kind=AUDIT_LOCK, now=now, until=self._mine))
-
-    def _wait(self, seconds: float) -> None:
-        """Pause, and extend the lock in time, so that a round of any length keeps it."""
-        if self._stopping.wait(seconds):
+    def _wait(self, stopping: Event, seconds: float) -> None:
+        """Pause, and extend the turn once half of it is over, so that a round of any length keeps it."""
+        if stopping.wait(seconds):
             raise _BrokenOffError
-        until = self._service.now() + self._interval
-        if until > self._mine + self._interval / 2:
-            keep = partial(keep_periodic_lock, kind=AUDIT_LOCK, mine=self._mine, until=until)
-            if not self._service.db.transact(keep):
-                raise _BrokenOffError
-            self._mine = until
+        until = self._turn.until
+        if (until is None or self._service.now() > until - self._interval / 2) and not self._turn.keep():
+            raise _BrokenOffError

@@ -14,9 +14,9 @@ from sqlalchemy import text
 from leasehold.cmd.web import make_app
 from leasehold.db.session import list_sessions
 from leasehold.leasing.session import MOST, purge_sessions
-from leasehold.manager.session import SessionPurger
 from leasehold.model.session import digest_of
 from tests.api.console.browser import COOKIE, SHELL, Browser
+from tests.jobs import job_of
 from tests.users import users_file
 from tests.web import LocalClient
 
@@ -217,7 +217,7 @@ def test_a_person_has_only_so_many_sessions_and_what_is_over_is_removed(
     assert kept() == 0
     browser.act_as()
     clock.now += timedelta(hours=12)
-    SessionPurger(service).run_once()
+    job_of(service, "sessions").run_once()
     assert kept() == 0
     assert purge_sessions(service, timedelta(0)) == 0
 
@@ -229,11 +229,11 @@ def test_a_purge_that_fails_is_tried_again(
     clock.now += timedelta(hours=12)
     with service.db.engine.begin() as connection:
         connection.execute(text("ALTER TABLE sessions RENAME TO away"))
-    SessionPurger(service).run_once()
-    assert "could not be removed" in caplog.text
+    job_of(service, "sessions").run_once()
+    assert "The job sessions has failed" in caplog.text
     with service.db.engine.begin() as connection:
         connection.execute(text("ALTER TABLE away RENAME TO sessions"))
-    SessionPurger(service).run_once()
+    job_of(service, "sessions").run_once()
     with service.db.reading() as connection:
         assert list_sessions(connection, "alice") == []
 

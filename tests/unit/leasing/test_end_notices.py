@@ -12,9 +12,9 @@ from leasehold.db.history import purge
 from leasehold.db.tables import tasks
 from leasehold.db.task import END_NOTICE
 from leasehold.leasing.end_notices import deliver_end_notice, note_end
-from leasehold.manager.end_notices import EndNotices
 from tests.approver import ALLOW, Approver, approving, stored
 from tests.factory import World, hosts, run_for, run_manager
+from tests.jobs import job_of
 from tests.stateful.audit import audit
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def due(world: World) -> list[Row[tuple[object, ...]]]:
 
 def deliver(world: World) -> None:
     """Do what the manager's thread does in one run."""
-    EndNotices(world.service).run_once()
+    job_of(world.service, "end notices").run_once()
 
 
 @pytest.mark.parametrize("status", [204, 200])
@@ -66,6 +66,21 @@ def test_an_end_is_told_once_with_the_lease_and_what_it_had(ask: World, approver
     assert len(had) == 2
     assert approver.body()["context"].items() >= {"user_id": "alice", "project_id": "demo"}.items()
     assert due(ask) == []
+
+
+def test_a_manager_that_stops_tells_of_no_more_ends(ask: World, approver: Approver) -> None:
+    for _ in range(3):
+        ask.active(hosts(), end=1)
+    run_for(ask, hours=1)
+    thread = job_of(ask.service, "end notices")
+
+    def stop(_: Asked) -> Answer:
+        thread.begin_to_stop()
+        return ALLOW
+
+    approver.answer = stop
+    thread.run_once()
+    assert (len(approver.asked), len(due(ask))) == (1, 2)
 
 
 @pytest.mark.parametrize("status", ["PENDING", "ACTIVE"])

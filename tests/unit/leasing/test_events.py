@@ -9,7 +9,6 @@ from sqlalchemy import select
 
 from leasehold.db.tables import outbox
 from leasehold.leasing.event_log import latest, read_events, sequence_events
-from leasehold.manager.sequencer import Sequencer
 from leasehold.model.errors import NotEnoughError
 from leasehold.model.event_log import BEGINNING, AlarmNews, EventFilter, LeaseNews, ResourceNews, ServerNews
 from leasehold.model.states import EventType
@@ -24,6 +23,7 @@ from tests.factory import (
     run_until,
     run_until_refused_often,
 )
+from tests.jobs import job_of
 
 if TYPE_CHECKING:
     from leasehold.model.lease import Lease
@@ -138,7 +138,7 @@ def test_what_happens_to_a_resource_is_an_event(world: World) -> None:
 def test_the_manager_puts_events_in_order(world: World, caplog: pytest.LogCaptureFixture) -> None:
     leases = [world.lease(*parts, start=1, end=2) for parts in ((hosts(),), (instances(),), (floating_ips(),))]
     assert latest(world.service) == BEGINNING
-    Sequencer(world.service).run_once()
+    job_of(world.service, "sequencer").run_once()
     page = read_events(world.service, EventFilter("demo"), None, 2)
     assert [event.lease_id for event in page.events] == [lease.id for lease in leases[:2]]
     assert page.next == page.events[-1].cursor

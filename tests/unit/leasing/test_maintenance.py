@@ -13,7 +13,6 @@ from leasehold.conf.settings import LimitSettings
 from leasehold.db.tables import outbox
 from leasehold.leasing import queries
 from leasehold.leasing.maintenance import delete_maintenance, request_of
-from leasehold.manager.end_notices import EndNotices
 from leasehold.model.errors import (
     InUseError,
     InvalidInputError,
@@ -28,6 +27,7 @@ from leasehold.model.windows import to_seconds
 from tests.approver import approving, deny
 from tests.factory import ALT, DEMO, World, flavors, floating_ips, hosts, instances, run_for, run_manager
 from tests.harness.tables import read_tables
+from tests.jobs import job_of
 from tests.stateful.audit import audit, audit_cloud, dump
 from tests.unit.leasing.looking import findings
 
@@ -214,7 +214,7 @@ def test_nobody_limits_or_approves_a_window_nor_is_told_of_its_end(world: World)
         with pytest.raises(InvalidInputError):
             world.amend(window, {"hosts": ["2"]})
         run_for(world, hours=3)
-        EndNotices(world.service).run_once()
+        job_of(world.service, "end notices").run_once()
         assert world.status(window) == "TERMINATED"
         assert approver.asked == []
 

@@ -12,11 +12,11 @@ from sqlalchemy import update
 from leasehold.cloud.sandbox.tables import servers
 from leasehold.leasing.pool_size import follow, planned
 from leasehold.leasing.resource import change
-from leasehold.manager.pool_size import PoolSizer
 from leasehold.model.lease_type import LeaseType
 from leasehold.model.pool_size import Size
 from leasehold.model.resource import HOST
 from tests.factory import AT_ONCE, hosts, instances, make_service, run_for
+from tests.jobs import job_of
 from tests.stateful.audit import audit, audit_cloud, dump
 
 if TYPE_CHECKING:
@@ -162,15 +162,15 @@ def test_a_host_that_could_not_be_emptied_is_not_drawn_again_at_once(world: Worl
 def test_one_manager_at_a_time_looks(world: World) -> None:
     other = world.with_settings()
     lease = wait_for(world, hosts(2))
-    PoolSizer(other.service).run_once()
+    job_of(other.service, "pool size").run_once()
     drawing = [each.label for each in world.listed() if each.membership == "drawing"]
     assert drawing == ["cmp-02"]
     world.delete(lease)
     wait_for(world, hosts(4))
-    PoolSizer(world.service).run_once()
+    job_of(world.service, "pool size").run_once()
     assert [each.label for each in world.listed() if each.membership == "drawing"] == drawing
     world.clock.advance(seconds=28)
-    PoolSizer(world.service).run_once()
+    job_of(world.service, "pool size").run_once()
     assert len([each for each in world.listed() if each.membership == "drawing"]) == 3
     other.engine.dispose()
 
@@ -178,6 +178,6 @@ def test_one_manager_at_a_time_looks(world: World) -> None:
 def test_a_cloud_that_is_away_ends_a_round_and_nothing_else(world: World, caplog: pytest.LogCaptureFixture) -> None:
     wait_for(world, hosts(2))
     world.break_down("servers.on_hosts")
-    PoolSizer(world.service).run_once()
-    assert "is not looked at" in caplog.text
+    job_of(world.service, "pool size").run_once()
+    assert "The job pool size waits for the cloud" in caplog.text
     assert pooled(world) == {"cmp-01"}

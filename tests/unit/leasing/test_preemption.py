@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from leasehold.leasing.event_log import read_events, sequence_events
 from leasehold.leasing.preemption import warn_preemptibles
-from leasehold.manager.preemption import PreemptionWatcher
 from leasehold.model.errors import NotEnoughError
 from leasehold.model.event_log import EventFilter, ServerNews
 from leasehold.model.resource import HOST
 from leasehold.resource_types.displacement import CLOSING
 from tests.factory import Clock, hosts, instances, make_service, run_for, run_until
+from tests.jobs import job_of
 from tests.unit.leasing.looking import findings
 
 if TYPE_CHECKING:
@@ -281,13 +281,13 @@ def test_one_manager_at_a_time_looks(world: World) -> None:
     preemptible(world)
     lease = world.lease(hosts(resource_properties=CMP_01), start=2, end=3)
     before(world, 2, 9)
-    PreemptionWatcher(world.service).run_once()
+    job_of(world.service, "preemption").run_once()
     assert len(told(world)) == 1
     world.delete(lease)
-    PreemptionWatcher(world.service).run_once()
+    job_of(world.service, "preemption").run_once()
     assert len(told(world)) == 1
     run_for(world, minutes=1)
-    PreemptionWatcher(world.service).run_once()
+    job_of(world.service, "preemption").run_once()
     assert [each for each, _ in told(world)] == ["server.ends_soon", "server.stays"]
 
 
@@ -295,10 +295,10 @@ def test_one_manager_at_a_time_looks(world: World) -> None:
 def test_without_a_grace_period_hosts_that_were_closed_are_opened(world: World, after: dict[str, Any]) -> None:
     world.lease(hosts(resource_properties=CMP_01), start=2, end=3)
     before(world, 2, 9)
-    PreemptionWatcher(world.service).run_once()
+    job_of(world.service, "preemption").run_once()
     assert closed(world) == {"cmp-01"}
     plain = with_grace(world, **after)
-    watcher = PreemptionWatcher(plain.service)
+    watcher = job_of(plain.service, "preemption")
     plain.break_down("aggregates.get")
     watcher.run_once()
     plain.cloud.faults.clear()

@@ -1,13 +1,13 @@
-"""All features, in the order in which the API describes their routes: what is listed here is run."""
+"""All features, in the order in which the API describes their routes: what `NAMES` lists is run, and nothing else."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 from leasehold import conf
 from leasehold.conf import opts
 from leasehold.db.tables import metadata
-from leasehold.features import alarm, feed, forecast
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from leasehold.conf.options import Options
     from leasehold.features.feature import Feature
 
-FEATURES: tuple[Feature, ...] = (
-    alarm.FEATURE,
-    feed.FEATURE,
-    forecast.FEATURE,
+NAMES: Final = (
+    "alarm",
+    "feed",
+    "forecast",
 )
+FEATURES: tuple[Feature, ...] = tuple(import_module(f"leasehold.features.{name}").FEATURE for name in NAMES)
 
 
 def options() -> list[Options[Any]]:

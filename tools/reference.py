@@ -24,7 +24,6 @@ from leasehold.api.policies import (
     maintenance,
     owned_resource,
     published_offer,
-    refusal,
     region,
     resource,
     series,
@@ -106,7 +105,6 @@ POLICY_SECTIONS: Mapping[str, Any] = {
     "Resources of owners": owned_resource,
     "Published offers": published_offer,
     "Findings of the audit": audit,
-    "Refusals": refusal,
     "Rules that other rules refer to": base,
 }
 

@@ -581,7 +581,7 @@ export type OccurrenceAnswer = {
   planned: PlannedAnswer | null;
   lease_id: string | null;
   status: string | null;
-  refused: leasehold__api__models__series__RefusalAnswer | null;
+  refused: RefusalAnswer | null;
 };
 
 export type OfferAnswer = {
@@ -766,8 +766,24 @@ export type PublishedOfferList = {
   published_offers: Array<PublishedOfferAnswer>;
 };
 
+export type RefusalAnswer = {
+  code: string;
+  error_message: string;
+  details: Record<string, any>;
+};
+
+export type RefusalCountAnswer = {
+  hour: string;
+  operation: string;
+  code: string;
+  resource_type: string | null;
+  missing: number;
+  refused: number;
+  projects: number;
+};
+
 export type RefusalList = {
-  refusals: Array<leasehold__api__models__refusal__RefusalAnswer>;
+  refusals: Array<RefusalCountAnswer>;
 };
 
 export type RefusedAlternative = {
@@ -1183,22 +1199,6 @@ export type WindowSearch = {
   limit?: number;
   project_id?: string | null;
   template?: string | null;
-};
-
-export type leasehold__api__models__refusal__RefusalAnswer = {
-  hour: string;
-  operation: string;
-  code: string;
-  resource_type: string | null;
-  missing: number;
-  refused: number;
-  projects: number;
-};
-
-export type leasehold__api__models__series__RefusalAnswer = {
-  code: string;
-  error_message: string;
-  details: Record<string, any>;
 };
 
 export interface Operations {

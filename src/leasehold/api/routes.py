@@ -18,7 +18,6 @@ from leasehold.api.handlers import (
     maintenance,
     owned_resource,
     published_offer,
-    refusal,
     region,
     resource,
     series,
@@ -51,7 +50,6 @@ from leasehold.api.models.published_offer import (
     PublishedOfferList,
     SubOfferCreation,
 )
-from leasehold.api.models.refusal import RefusalList
 from leasehold.api.models.region import RegionAvailabilityList, RegionList, RegionSearch, RegionWindowsList
 from leasehold.api.models.resource import (
     CandidateList,
@@ -83,7 +81,6 @@ from leasehold.api.policies import lease as lease_rules
 from leasehold.api.policies import maintenance as maintenance_rules
 from leasehold.api.policies import owned_resource as owned_resource_rules
 from leasehold.api.policies import published_offer as published_offer_rules
-from leasehold.api.policies import refusal as refusal_rules
 from leasehold.api.policies import region as region_rules
 from leasehold.api.policies import resource as resource_rules
 from leasehold.api.policies import series as series_rules
@@ -96,7 +93,7 @@ from leasehold.model.refused import Operation
 _L, _H, _F, _R = lease_rules, host_rules, floatingip_rules, resource_rules
 _S, _M, _C = subscription_rules, maintenance_rules, series_rules
 _Q, _O, _T = availability_rules, held_offer_rules, template_rules
-_G, _N, _B = region_rules, audit_rules, refusal_rules
+_G, _N = region_rules, audit_rules
 _W, _U = owned_resource_rules, published_offer_rules
 _NARROW, _ALL = ("lease_id", "reservation_id"), ("detail", "all")
 
@@ -296,5 +293,4 @@ ROUTES: tuple[Route, ...] = (
     ),
     V1_3("GET", "/v1/audit", audit.show, (_N.GET,), None, OneAudit),
     V1_3("POST", "/v1/audit", audit.ask, (_N.POST,), None, OneAudit, ACCEPTED),
-    V1_3("GET", "/v1/refusals", refusal.list_refusals, (_B.GET,), None, RefusalList, query=("from", "to")),
 )

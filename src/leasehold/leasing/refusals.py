@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
-from leasehold.db.refusal import add_refusals, list_refusals
+from leasehold.db.refusal import add_refusals
 from leasehold.db.store import UnknownOutcomeError
 from leasehold.metrics.decision import UNCOUNTED
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.db.store import Database
-    from leasehold.model.refused import Refused, RefusedCount
+    from leasehold.model.refused import Refused
 
 log = logging.getLogger(__name__)
 
@@ -98,13 +98,3 @@ def _write(db: Database, counts: Counter[tuple[datetime, Refused]]) -> None:
     except IntegrityError:
         # Another process wrote one of the rows first; now it is found.
         db.transact(work)
-
-
-def read_refusals(counts: RefusalCounts, start: datetime, end: datetime) -> list[RefusedCount]:
-    """Return how many requests were refused in the hours that begin in [start, end), oldest first.
-
-    What other processes have counted within the last seconds is not in it.
-    """
-    counts.write()
-    with counts.db.reading() as connection:
-        return list_refusals(connection, start, end)

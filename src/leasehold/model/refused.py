@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Self
 from leasehold.model.errors import NotEnoughError
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from leasehold.model.errors import LimitExceededError
 
 MOST_MISSING = 1_000
@@ -49,16 +47,3 @@ class Refused:
         found = error.refusal
         missing = min(max(found.asked - found.largest, 0), MOST_MISSING)
         return cls(project_id, operation, error.code, found.resource_type, missing)
-
-
-@dataclass(frozen=True, slots=True)
-class RefusedCount:
-    """How many requests were refused in an hour for one reason; `projects` is how many projects sent them."""
-
-    hour: datetime
-    operation: Operation
-    code: str
-    resource_type: str
-    missing: int
-    refused: int
-    projects: int

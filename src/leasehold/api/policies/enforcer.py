@@ -20,7 +20,6 @@ from leasehold.api.policies import (
     maintenance,
     owned_resource,
     published_offer,
-    refusal,
     region,
     resource,
     series,
@@ -53,8 +52,7 @@ _NEWER = (
     owned_resource,
     published_offer,
 )
-_FOR_OPERATORS = (audit, refusal)
-_OURS = (base, lease, host, floatingip, resource, *_NEWER, *_FOR_OPERATORS)
+_OURS = (base, lease, host, floatingip, resource, *_NEWER, audit)
 RULES = [rule for each in _OURS for rule in each.RULES]
 
 

@@ -3,7 +3,7 @@
 import { parse } from "../core/time.mjs";
 
 /** @typedef {import("../../../../types/api").LogEventAnswer} LogEvent */
-/** @typedef {import("../../../../types/api").leasehold__api__models__refusal__RefusalAnswer} Refused */
+/** @typedef {import("../../../../types/api").RefusalCountAnswer} Refused */
 /** @typedef {"good" | "bad" | "warn" | "plain"} Kind */
 
 /** How each type of event of the story is meant; "good" ends what is wrong. @type {Readonly<Record<string, Kind>>} */

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing_extensions import TypedDict
 
 
-class RefusalAnswer(TypedDict):
+class RefusalCountAnswer(TypedDict):
     """How many requests were refused in one hour for one reason, by how many projects.
 
     `resource_type` is null where no resource was short. `missing` is how many more hosts, instances or addresses would
@@ -24,4 +24,4 @@ class RefusalAnswer(TypedDict):
 class RefusalList(TypedDict):
     """The answer about refused requests."""
 
-    refusals: list[RefusalAnswer]
+    refusals: list[RefusalCountAnswer]

@@ -11,8 +11,9 @@ from prometheus_client import REGISTRY
 from sqlalchemy import text
 
 from leasehold.db.store import Database
+from leasehold.features.refusal.store import read_refusals
 from leasehold.leasing import refusals
-from leasehold.leasing.refusals import RefusalCounts, read_refusals
+from leasehold.leasing.refusals import RefusalCounts
 from leasehold.model.refused import Operation, Refused
 from tests.processes import wait_for
 

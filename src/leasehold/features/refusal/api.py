@@ -7,13 +7,20 @@ from typing import TYPE_CHECKING, Final
 
 from leasehold.api import dates
 from leasehold.api.call import Reply
-from leasehold.api.views.refusal import show_refusal
-from leasehold.leasing.refusals import read_refusals
+from leasehold.api.policies.base import admin_only
+from leasehold.api.route import V1_3
+from leasehold.features.refusal.bodies import RefusalList
+from leasehold.features.refusal.store import read_refusals
 from leasehold.model.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
+    from leasehold.features.refusal.bodies import RefusalCountAnswer
+    from leasehold.features.refusal.store import RefusedCount
 
+_PATH: Final = "/v1/refusals"
+GET: Final = "leasehold:refusals:get"
+RULES = [admin_only(GET, "Show how many requests of all projects were refused, and why.", "GET", _PATH)]
 USUAL: Final = timedelta(days=30)
 """The length of the window if none is asked for."""
 LONGEST: Final = timedelta(days=400)
@@ -35,3 +42,19 @@ def list_refusals(call: Call) -> Reply:
         message = f"to has to be after from, by at most {LONGEST.days} days."
         raise InvalidInputError(message, field="to")
     return Reply({"refusals": [show_refusal(each) for each in read_refusals(call.api.refusals, start, end)]})
+
+
+def show_refusal(count: RefusedCount) -> RefusalCountAnswer:
+    """Return the counts of one reason in one hour, which is in ISO 8601 with the zone."""
+    return {
+        "hour": count.hour.isoformat(),
+        "operation": count.operation.value,
+        "code": count.code,
+        "resource_type": count.resource_type or None,
+        "missing": count.missing,
+        "refused": count.refused,
+        "projects": count.projects,
+    }
+
+
+ROUTES = (V1_3("GET", _PATH, list_refusals, (GET,), None, RefusalList, query=("from", "to")),)

@@ -13,8 +13,9 @@ import pytest
 
 from leasehold.db import refusal as rows
 from leasehold.db.history import purge
-from leasehold.leasing.refusals import RefusalCounts, read_refusals
-from leasehold.model.refused import Operation, Refused, RefusedCount
+from leasehold.features.refusal.store import RefusedCount, read_refusals
+from leasehold.leasing.refusals import RefusalCounts
+from leasehold.model.refused import Operation, Refused
 from tests.db.examples import NOW
 
 if TYPE_CHECKING:
@@ -33,8 +34,7 @@ def add(db: Database, counts: dict[tuple[datetime, Refused], int]) -> None:
 
 
 def found(db: Database, start: datetime, end: datetime) -> list[RefusedCount]:
-    with db.reading() as connection:
-        return rows.list_refusals(connection, start, end)
+    return read_refusals(RefusalCounts(db), start, end)
 
 
 def test_counts_are_summed_by_hour_and_reason(db: Database) -> None:
@@ -60,7 +60,7 @@ def test_processes_that_count_at_the_same_time_lose_nothing(db: Database) -> Non
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(process, range(4)))
     sums: Counter[int] = Counter()
-    for count in read_refusals(RefusalCounts(db), HOUR, HOUR + DAY):
+    for count in found(db, HOUR, HOUR + DAY):
         sums[count.missing] += count.refused
     expected = Counter((each + number) % 3 for each in range(20) for number in range(4))
     assert sums == expected

@@ -58,7 +58,8 @@ def test_the_page_knows_which_rules_allow_the_person_something(browser: Browser)
     member = set(browser.act_as("alice", "demo", "member")["may"])
     admin = set(browser.act_as("root", "demo", "admin")["may"])
     assert "blazar:leases:post" in member
-    assert "blazar:oshosts:post" in admin - member
+    assert {"leasehold:alarms:get", "leasehold:alarms:post"} <= member
+    assert {"blazar:oshosts:post", "leasehold:forecast:get", "leasehold:refusals:get"} <= admin - member
     assert member < admin
     for rule, path in (("blazar:leases:get", "v1/leases"), ("blazar:oshosts:get", "v1/os-hosts")):
         for roles, rules in ((["member"], member), (["admin"], admin)):

@@ -20,7 +20,6 @@ from leasehold.api.console.paths import LONGEST_BODY
 from leasehold.api.console.strategy import SecondFactor
 from leasehold.api.errors import MalformedRequestError
 from leasehold.api.models.base import read
-from leasehold.api.policies.enforcer import RULES
 from leasehold.api.versions import MAXIMUM
 from leasehold.leasing.session import begin_session, end_named, end_session, list_sessions
 from leasehold.metrics.request import CLOUD
@@ -254,11 +253,10 @@ def _document(visit: Visit, opened: Opened) -> dict[str, Any]:
     except IdentityUnavailableError:
         # The strategy has logged it; the page is of use without the others.
         projects = [opened.identity.project]
-    may = sorted(rule.name for rule in RULES if ":" in rule.name and api.policies.allows(rule.name, caller, caller))
     session = views.show_session(
         opened,
         projects,
-        may,
+        api.policies.granted(caller),
         idle_seconds=int(visit.console.sessions.settings.idle.total_seconds()),
         region=api.settings.regions.name,
     )

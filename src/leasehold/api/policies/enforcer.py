@@ -72,6 +72,7 @@ class Policies:
     def __init__(self, settings: PolicySettings, rules: Sequence[policy.RuleDefault]) -> None:
         """Load the rules; raises `ConfigurationError` when the file cannot be used."""
         self._enforcer = load_rules(settings, rules)
+        self._names = sorted(rule.name for rule in rules if ":" in rule.name)
         asks_elsewhere = any("http" in str(check) for check in self._enforcer.rules.values())
         # oslo.policy evaluates every check anew, which costs as much as half a transaction. The result for the same
         # caller and owner never changes, so it is cached, unless the operator's rules ask another service.
@@ -86,6 +87,10 @@ class Policies:
         if not self.allows(rule, caller, target):
             message = f"Policy {rule} does not allow this. Ask an administrator for a role that it names."
             raise ForbiddenError(message, details={"rule": rule})
+
+    def granted(self, caller: Caller) -> list[str]:
+        """Return the rules about requests that allow `caller` to act on what it owns, by name."""
+        return [name for name in self._names if self.allows(name, caller, caller)]
 
     def is_admin(self, caller: Caller) -> bool:
         """Say whether `caller` administers the service, in any project."""

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from leasehold.db.task import claim_tasks, next_due
+from leasehold.features.preemption.use import warn_preemptibles
 from leasehold.leasing.heal import heal_leases
 from leasehold.leasing.pool_size import follow
-from leasehold.leasing.preemption import warn_preemptibles
 from leasehold.leasing.reminder import remind
 from leasehold.leasing.risk import tell_risks
 from leasehold.manager.monitor import check_once

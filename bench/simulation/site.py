@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 from bench.deployment import host_specs
 from leasehold.cloud.sandbox import seed as planting
 from leasehold.cmd.web import make_app
-from leasehold.conf.settings import ApiSettings, CloudSettings, LeaseSettings, ManagerSettings, Settings
+from leasehold.conf.settings import ApiSettings, LeaseSettings, ManagerSettings, Settings
+from leasehold.features.preemption.options import PreemptionSettings
 from leasehold.model.membership import Membership
 from leasehold.model.pool_size import Size
 from leasehold.model.resource import HOST
@@ -41,7 +42,7 @@ LEAD: Final = SLOWEST_DELETION + timedelta(minutes=5)
 """So long before a start its work begins, which ends preemptible servers."""
 GRACE: Final = timedelta(minutes=15)
 SETTINGS: Final = Settings(
-    cloud=CloudSettings(preemptible_grace=GRACE),
+    features={PreemptionSettings: PreemptionSettings(GRACE)},
     leases=LeaseSettings(cleaning_time=CLEANING, lead_time_by_type={HOST: LEAD}),
     manager=ManagerSettings(
         health_seconds=300.0,

@@ -68,14 +68,6 @@ HOST_OPTIONS = [
         "the calls which make sure that none is left on a host or lands there. The same for APIs and managers.",
     ),
     cfg.IntOpt(
-        "preemptible_grace_seconds",
-        default=0,
-        min=0,
-        max=YEAR,
-        help="Seconds before the start of a lease at which the projects of preemptible servers on its hosts are told "
-        "that these will be ended, and from which on no new ones come there; 0: never. No start waits for it.",
-    ),
-    cfg.IntOpt(
         "lead_seconds",
         default=0,
         min=0,
@@ -126,5 +118,4 @@ def read(conf: cfg.ConfigOpts) -> CloudSettings:
         zones=conf.nova.az_aware,
         expect_preemptibles=host.expect_preemptibles,
         displacement_strategy=host.displacement_strategy,
-        preemptible_grace=timedelta(seconds=host.preemptible_grace_seconds),
     )

@@ -136,7 +136,6 @@ class CloudSettings:
     zones: bool = True
     expect_preemptibles: bool = True
     displacement_strategy: str = "fewest_servers"
-    preemptible_grace: timedelta = timedelta(0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -299,18 +299,6 @@ tasks = Table(
 # The event log. A row has no position and no nonce before it is sequenced (`db/event_log.py`). An event of a resource
 # has an empty lease and an empty project; one of a lease has no resource; one of an alarm has a project, but no lease
 # and no resource. `lease_state` is what `payload` does not say of the lease.
-preemptions = Table(
-    "preemptions",
-    metadata,
-    Column("server_id", String(255), primary_key=True),
-    Column("server_name", String(255), nullable=False),
-    Column("project_id", String(255), nullable=False),
-    Column("ends_at", UtcDateTime, nullable=False),
-    Column("told_at", UtcDateTime, nullable=False),
-    **EXACT,
-)
-"""Preemptible servers whose projects were told when they will be ended."""
-
 outbox = Table(
     "outbox",
     metadata,

@@ -21,6 +21,7 @@ NAMES: Final = (
     "alarm",
     "feed",
     "forecast",
+    "preemption",
     "refusal",
 )
 FEATURES: tuple[Feature, ...] = tuple(import_module(f"leasehold.features.{name}").FEATURE for name in NAMES)

@@ -11,13 +11,14 @@ from sqlalchemy import update
 
 from leasehold.cloud.sandbox.boots import Order
 from leasehold.cloud.sandbox.tables import servers
-from leasehold.leasing.preemption import warn_preemptibles
+from leasehold.features.preemption.options import PreemptionSettings
+from leasehold.features.preemption.use import warn_preemptibles
 from leasehold.model.errors import NotEnoughError
 from leasehold.model.lease_type import LeaseType
 from leasehold.model.resource import HOST
 from tests.factory import at_call, dies_at, hosts, instances, make_service, run_for, run_manager, run_until, work_once
+from tests.features.preemption.test_use import events
 from tests.unit.leasing.test_membership import SHARED, check_settled, guests
-from tests.unit.leasing.test_preemption import events
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -287,9 +288,9 @@ def test_the_deadline_is_that_of_the_grant_and_not_of_the_start_that_ends_server
 
 
 def test_servers_on_a_host_that_was_drawn_are_told_and_ended_before_a_later_start(world: World) -> None:
-    cloud = replace(world.service.settings.cloud, preemptible_grace=timedelta(minutes=10))
+    features = {PreemptionSettings: PreemptionSettings(timedelta(minutes=10))}
     leases = replace(world.service.settings.leases, lead_time_by_type={HOST: timedelta(minutes=10)})
-    world = world.with_settings(cloud=cloud, leases=leases).with_preemptibles()
+    world = world.with_settings(features=features, leases=leases).with_preemptibles()
     world.share(TARGET)
     run_manager(world)
     world.cloud.servers.take_to_delete(480)

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
+from leasehold.features.preemption.options import PreemptionSettings
+from leasehold.features.preemption.use import warn_preemptibles
 from leasehold.leasing.event_log import read_events, sequence_events
-from leasehold.leasing.preemption import warn_preemptibles
 from leasehold.model.errors import NotEnoughError
 from leasehold.model.event_log import EventFilter, ServerNews
 from leasehold.model.resource import HOST
@@ -38,9 +39,10 @@ CMP_02 = '["==", "$hypervisor_hostname", "cmp-02"]'
 
 def with_grace(world: World, grace: timedelta = GRACE, lead: timedelta = timedelta(0), **more: Any) -> World:
     """Return the world with preemptible servers, a grace period, and a lead of hosts."""
-    settings = replace(world.service.settings.cloud, preemptible_grace=grace, **more)
+    cloud = replace(world.service.settings.cloud, **more)
+    features = {PreemptionSettings: PreemptionSettings(grace)}
     leases = replace(world.service.settings.leases, lead_time_by_type={HOST: lead} if lead else {})
-    return world.with_settings(cloud=settings, leases=leases).with_preemptibles()
+    return world.with_settings(cloud=cloud, leases=leases, features=features).with_preemptibles()
 
 
 @pytest.fixture

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, delete, insert, select, update
 
 from leasehold.db.lease import find_lease
-from leasehold.db.tables import events, leases, preemptions, tasks
+from leasehold.db.tables import events, leases, tasks
 from leasehold.db.task import LEASE
-from leasehold.model.preemption import Preemption
+from leasehold.features.preemption.model import Preemption
+from leasehold.features.preemption.tables import preemptions
 from leasehold.model.states import EventType, LeaseStatus
 
 if TYPE_CHECKING:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from leasehold.cloud.ports import CloudError
 from leasehold.db.outbox import put_project_event
-from leasehold.db.preemption import forget_preemptions, leases_starting, put_preemption, told_preemptions
+from leasehold.features.preemption.model import Preemption
+from leasehold.features.preemption.options import PreemptionSettings
+from leasehold.features.preemption.store import forget_preemptions, leases_starting, put_preemption, told_preemptions
 from leasehold.leasing.lifecycle import jobs_of
 from leasehold.model.event_log import ServerNews
-from leasehold.model.preemption import Preemption
 from leasehold.resource_types.displacement import Need, close_hosts, displaced_by
 from leasehold.resource_types.strategy import load_strategy
 
@@ -38,7 +39,7 @@ def warn_preemptibles(service: Service) -> int:
     """
     settings, now = service.settings.cloud, service.now()
     with service.db.reading() as connection:
-        soon = leases_starting(connection, now + settings.preemptible_grace)
+        soon = leases_starting(connection, now + service.settings.of(PreemptionSettings).grace)
         jobs = [(lease.begins, job) for lease in soon for job in jobs_of(service, connection, lease)]
         told = told_preemptions(connection)
     needs, sure = _needs(service, jobs)

@@ -11,9 +11,9 @@ from sqlalchemy.exc import IntegrityError
 
 from leasehold.db.event_log import each_event, sequence
 from leasehold.db.outbox import put_project_event
-from leasehold.db.preemption import forget_preemptions, leases_starting, put_preemption, told_preemptions
+from leasehold.features.preemption.model import Preemption
+from leasehold.features.preemption.store import forget_preemptions, leases_starting, put_preemption, told_preemptions
 from leasehold.model.event_log import EventFilter, ServerNews
-from leasehold.model.preemption import Preemption
 from tests.db.examples import NOW, hour
 from tests.factory import Clock, hosts, make_service, run_until
 

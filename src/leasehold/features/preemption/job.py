@@ -1,0 +1,52 @@
+"""The job of preemptible servers: one manager at a time tells their owners that a lease starts soon."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leasehold.features.preemption.options import PreemptionSettings
+from leasehold.features.preemption.use import warn_preemptibles
+from leasehold.leasing.job import Job
+from leasehold.leasing.turn import Turn
+from leasehold.resource_types.displacement import open_all
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leasehold.leasing.service import Service
+
+PREEMPTION_LOCK = "preemption"
+PART = 10
+"""A look comes so often in each grace period."""
+SHORTEST, LONGEST = 1.0, 60.0
+"""Seconds between two looks, at least and at most."""
+
+
+def jobs(service: Service) -> Sequence[Job]:
+    """Look for leases that start soon ten times in each grace period, and every minute in long ones.
+
+    Without a grace period, open the hosts that were closed while there was one.
+    """
+    expected = service.settings.cloud.expect_preemptibles
+    grace = service.settings.of(PreemptionSettings).grace.total_seconds() if expected else 0.0
+    if not grace:
+        opening = Opening(service)
+        return [Job("preemption", LONGEST, lambda _: opening.run())]
+    every = min(max(grace / PART, SHORTEST), LONGEST)
+    turn = Turn.of_one_round(service, PREEMPTION_LOCK, every)
+    return [Job("preemption", every, lambda _: warn_preemptibles(service), turn)]
+
+
+class Opening:
+    """Opens all hosts once, and does nothing more."""
+
+    def __init__(self, service: Service) -> None:
+        """Start with hosts that may be closed."""
+        self._service = service
+        self._done = False
+
+    def run(self) -> None:
+        """Open them, unless that was done; raises CloudError."""
+        if not self._done:
+            open_all(self._service.cloud)
+            self._done = True

@@ -16,7 +16,6 @@ from leasehold.api.handlers import (
     floatingip,
     held_offer,
     host,
-    owned_resource,
     published_offer,
     resource,
     series,
@@ -25,7 +24,6 @@ from leasehold.api.handlers import (
 )
 from leasehold.api.views.floatingip import show_floating_ip
 from leasehold.api.views.host import show_host
-from leasehold.api.views.owned_resource import show_owned
 from leasehold.api.views.published_offer import show_published
 from leasehold.api.views.resource import show_resource
 from leasehold.api.views.series import show_series
@@ -46,8 +44,10 @@ from leasehold.features.feed import api as feed
 from leasehold.features.feed import store as feed_rows
 from leasehold.features.feed.api import show_feed
 from leasehold.features.feed.model import Feed
+from leasehold.features.owned_resource import api as owned_resource
+from leasehold.features.owned_resource.api import show_owned
+from leasehold.features.owned_resource.use import list_owned
 from leasehold.leasing.held_offer import list_offers
-from leasehold.leasing.owned_resource import list_owned
 from leasehold.model.errors import InvalidInputError
 from leasehold.model.paging import WHOLE, Part, Sort
 from leasehold.model.published_offer import OfferedPart, PublishedOffer

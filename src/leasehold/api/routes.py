@@ -16,7 +16,6 @@ from leasehold.api.handlers import (
     lease,
     lease_history,
     maintenance,
-    owned_resource,
     published_offer,
     region,
     resource,
@@ -41,7 +40,6 @@ from leasehold.api.models.host import HostChange, HostCreation, HostList, OneHos
 from leasehold.api.models.lease import LeaseAmendment, LeaseCreation, LeaseList, OneLease, SwapRequest
 from leasehold.api.models.lease_history import LeaseHistoryAnswer
 from leasehold.api.models.maintenance import MaintenanceCreation, MaintenanceList, OneMaintenance
-from leasehold.api.models.owned_resource import OwnedResourceList
 from leasehold.api.models.property import OneDefinition, PrivacyChange, PropertyList
 from leasehold.api.models.published_offer import (
     ClaimCreation,
@@ -79,7 +77,6 @@ from leasehold.api.policies import held_offer as held_offer_rules
 from leasehold.api.policies import host as host_rules
 from leasehold.api.policies import lease as lease_rules
 from leasehold.api.policies import maintenance as maintenance_rules
-from leasehold.api.policies import owned_resource as owned_resource_rules
 from leasehold.api.policies import published_offer as published_offer_rules
 from leasehold.api.policies import region as region_rules
 from leasehold.api.policies import resource as resource_rules
@@ -93,8 +90,7 @@ from leasehold.model.refused import Operation
 _L, _H, _F, _R = lease_rules, host_rules, floatingip_rules, resource_rules
 _S, _M, _C = subscription_rules, maintenance_rules, series_rules
 _Q, _O, _T = availability_rules, held_offer_rules, template_rules
-_G, _N = region_rules, audit_rules
-_W, _U = owned_resource_rules, published_offer_rules
+_G, _N, _U = region_rules, audit_rules, published_offer_rules
 _NARROW, _ALL = ("lease_id", "reservation_id"), ("detail", "all")
 
 _LEASE, _HOST, _ADDRESS = "/v1/leases/{lease_id}", "/v1/os-hosts/{host_id}", "/v1/floatingips/{floatingip_id}"
@@ -271,12 +267,6 @@ ROUTES: tuple[Route, ...] = (
     V1_3("PUT", _TEMPLATE, template.amend, (_T.PUT,), TemplateAmendment, OneTemplate),
     V1_3("DELETE", _TEMPLATE, template.delete, (_T.DELETE,), success=GONE),
     V1_3("GET", f"{_TYPE}/candidates", resource.list_candidates, (_R.GET_CANDIDATES,), None, CandidateList),
-    V1_3(
-        *("GET", "/v1/owned-resources", owned_resource.list_owned, (_W.GET,), None, OwnedResourceList),
-        query=EVERY,
-        filters=owned_resource.LISTED.query,
-    ),
-    V1_3("DELETE", "/v1/owned-leases/{owned_id}", owned_resource.end_lease, (_W.END_LEASE,), success=GONE),
     V1_3(
         *("GET", _PUBLISHED, published_offer.list_published, (_U.GET,), None, PublishedOfferList),
         query=EVERY,

@@ -21,6 +21,7 @@ NAMES: Final = (
     "alarm",
     "feed",
     "forecast",
+    "owned_resource",
     "preemption",
     "refusal",
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from leasehold.conf.settings import LeaseSettings, LimitSettings
-from leasehold.leasing.owned_resource import end_lease
+from leasehold.features.owned_resource.use import end_lease
 from leasehold.leasing.published_offer import get_published, list_published, publish, withdraw
 from leasehold.model.caller import Caller
 from leasehold.model.errors import (

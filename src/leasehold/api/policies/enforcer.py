@@ -18,7 +18,6 @@ from leasehold.api.policies import (
     host,
     lease,
     maintenance,
-    owned_resource,
     published_offer,
     region,
     resource,
@@ -49,7 +48,6 @@ _NEWER = (
     template,
     region,
     timeline,
-    owned_resource,
     published_offer,
 )
 _OURS = (base, lease, host, floatingip, resource, *_NEWER, audit)

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from leasehold.db.tables import outbox
-from leasehold.leasing.owned_resource import end_lease, list_owned
+from leasehold.features.owned_resource.use import end_lease, list_owned
 from leasehold.model.errors import ConflictError, NotEnoughError, NotFoundError
 from leasehold.model.event_log import ResourceNews
 from leasehold.model.resource import NOT_SAID, Restriction

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select
 
 from leasehold.db.tables import allocations, leases, resources
-from leasehold.model.owned_resource import OwnedUse
+from leasehold.features.owned_resource.model import OwnedUse
 from leasehold.model.states import LeaseStatus
 from leasehold.model.windows import Window
 

@@ -6,12 +6,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from leasehold.db.lease import find_lease
-from leasehold.db.owned_resource import uses_of_owned
 from leasehold.db.resource import owned_resources, resources_by_number
+from leasehold.features.owned_resource.model import OwnedResource
+from leasehold.features.owned_resource.store import uses_of_owned
 from leasehold.leasing.delete import delete_lease
 from leasehold.leasing.sub_lease import sub_leases_with
 from leasehold.model.errors import ConflictError, NotFoundError
-from leasehold.model.owned_resource import OwnedResource
 from leasehold.model.paging import WHOLE, Part
 
 if TYPE_CHECKING:

@@ -1,0 +1,81 @@
+"""What owners do with their resources, from 1.3 on (feature I1, decision 0108)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leasehold.api.call import Reply
+from leasehold.api.paging import Choice
+from leasehold.api.route import EVERY, GONE, V1_3
+from leasehold.features.owned_resource import rules, use
+from leasehold.features.owned_resource.bodies import OwnedResourceList
+from leasehold.features.owned_resource.rules import RULES
+
+if TYPE_CHECKING:
+    from leasehold.api.call import Call
+    from leasehold.features.owned_resource.bodies import OwnedResourceAnswer
+    from leasehold.features.owned_resource.model import OwnedResource
+
+__all__ = ["ROUTES", "RULES"]
+
+LISTED = Choice(texts=("name", "health"), switches=("reservable",), sorts=("name", "resource_type"))
+
+
+def list_owned(call: Call) -> Reply:
+    """Show the resources that the caller's project owns, and which leases use them, of whatever project.
+
+    An administrator may ask for those of `all_projects`. In pages, by name and state, and sorted.
+    """
+    project = None if call.query_all_projects() else call.caller.project_id
+    found = use.list_owned(call.service, project, LISTED.asked(call))
+    return Reply({"owned_resources": list(map(show_owned, found))})
+
+
+def end_lease(call: Call, owned_id: str) -> Reply:
+    """Delete a lease, of whatever project, all of whose resources the caller's project owns.
+
+    A lease that has none of them is not found. Nothing waits for its servers to be gone.
+    """
+    use.end_lease(call.service, call.caller.project_id, owned_id)
+    return Reply()
+
+
+def show_owned(owned: OwnedResource) -> OwnedResourceAnswer:
+    """Return a resource, and the leases that use it; times are in ISO 8601 with the zone."""
+    resource = owned.resource
+    return {
+        "id": resource.id,
+        "resource_type": resource.type,
+        "name": resource.label,
+        "owner": resource.owner or "",
+        "projects": sorted(resource.projects or ()),
+        "capacity": dict(resource.capacity),
+        "reservable": resource.reservable,
+        "health": resource.health,
+        "leases": [
+            {
+                "id": use.lease_id,
+                "project_id": use.project_id,
+                "start_date": use.window.start.isoformat(),
+                "end_date": use.window.end.isoformat(),
+                "status": use.status,
+            }
+            for use in owned.uses
+        ],
+    }
+
+
+_ALL = "/v1/owned-resources"
+ROUTES = (
+    V1_3(
+        "GET",
+        "/v1/owned-resources",
+        list_owned,
+        (rules.GET,),
+        None,
+        OwnedResourceList,
+        query=EVERY,
+        filters=LISTED.query,
+    ),
+    V1_3("DELETE", "/v1/owned-leases/{owned_id}", end_lease, (rules.END_LEASE,), success=GONE),
+)

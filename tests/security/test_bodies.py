@@ -14,10 +14,10 @@ import pytest
 import requests
 from waitress.adjustments import Adjustments
 
-from leasehold.api.console.paths import LONGEST_BODY
 from leasehold.cmd.intake import Intake
 from leasehold.cmd.strict import StrictParser
 from leasehold.conf.settings import ApiSettings
+from leasehold.features.console.paths import LONGEST_BODY
 from tests.processes import wait_for
 from tests.security.programs import WITHIN, api_with_passwords, connect
 from tests.users import basic

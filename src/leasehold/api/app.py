@@ -12,7 +12,6 @@ from leasehold.api.admission_control import AdmissionControl
 from leasehold.api.auth.strategies import open_authenticator
 from leasehold.api.call import Api
 from leasehold.api.cloud_waits import CloudWaits
-from leasehold.api.console.app import PREFIX, ConsoleParts, Pages, open_files
 from leasehold.api.delete_waits import DeleteWaits
 from leasehold.api.event_waits import EventWaits
 from leasehold.api.health import HealthCheck
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from oslo_config import cfg
     from oslo_policy.policy import RuleDefault
 
+    from leasehold.api.mount import MakeMount, Mount
     from leasehold.api.route import Route
     from leasehold.conf.settings import ApiSettings
     from leasehold.leasing.service import Service
@@ -42,11 +42,12 @@ def make_app(
     settings: ApiSettings,
     routes: Sequence[Route],
     rules: Sequence[RuleDefault],
+    mounts: Sequence[MakeMount] = (),
     raw: cfg.ConfigOpts | None = None,
     admission: AdmissionControl | None = None,
     refusals: RefusalCounts | None = None,
 ) -> App:
-    """Return the API of these routes and rules over `service` as a WSGI callable, for any server and many threads.
+    """Return the API of these routes, rules and mounts over `service` as a WSGI callable, for any server and threads.
 
     Everything that does not depend on a request is built here. `raw` is the whole configuration, for libraries that
     read their own options. A process that announces its stop passes its own `admission`, and one that writes by itself
@@ -55,12 +56,14 @@ def make_app(
     admission = admission or AdmissionControl(settings)
     raw = raw or unset()
     authenticator = open_authenticator(settings, raw)
-    files = open_files(settings)
-    console = None if files is None else ConsoleParts(service, settings, authenticator, raw)
+    made: list[Mount] = []
+    for make in mounts:
+        made.append(make(service, settings, authenticator, raw))
+        authenticator = made[-1].authenticator
     api = Api(
         service=service,
         settings=settings,
-        authenticator=authenticator if console is None else console.authenticator,
+        authenticator=authenticator,
         policies=Policies(settings.policy, rules),
         rates=RateLimit(settings.rates),
         admission=admission,
@@ -72,13 +75,9 @@ def make_app(
         document=cache(partial(openapi.describe, routes, service.types, settings.auth_strategy)),
     )
     router = Router(routes)
-    pages = Pages(api, files, console)
 
     def answer(req: falcon.Request, resp: falcon.Response, **_: Any) -> None:
         pipeline.answer(api, router, req, resp)
-
-    def answer_page(req: falcon.Request, resp: falcon.Response, **_: Any) -> None:
-        pages.answer(req, resp)
 
     def fail(_request: falcon.Request, response: falcon.Response, error: Exception, _parameters: object) -> None:
         failure = errors.answer_for(error)
@@ -86,11 +85,21 @@ def make_app(
 
     app: App = falcon.App()
     app.add_middleware(Proxies(settings.trusted_proxies))
-    if console is not None:
-        app.add_middleware(console.door)
     app.add_sink(answer, prefix="/")
-    app.add_sink(answer_page, prefix=PREFIX)
+    for each in made:
+        _add(app, each, api)
     # Errors that falcon raises before the pipeline runs get an answer of the same form.
     app.add_error_handler(Exception, fail)
     metering.install(app, router, settings)
     return app
+
+
+def _add(app: App, mount: Mount, api: Api) -> None:
+    answers = mount.answers(api)
+
+    def answer(req: falcon.Request, resp: falcon.Response, **_: Any) -> None:
+        answers(req, resp)
+
+    if mount.middleware is not None:
+        app.add_middleware(mount.middleware)
+    app.add_sink(answer, prefix=mount.prefix)

@@ -12,8 +12,8 @@ from io import BytesIO
 from threading import RLock
 from typing import TYPE_CHECKING
 
-from leasehold.api.console.paths import API, LONGEST_BODY, SIGN_IN
 from leasehold.api.rate_limit import CREDENTIALS
+from leasehold.features.registry import FEATURES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 BUDGET_BYTES = 64 * 1024 * 1024
 WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+INTAKES = [each.intakes for each in FEATURES if each.intakes is not None]
 
 
 class Intake:
@@ -46,10 +47,11 @@ class Intake:
 
     def _limit_of(self, path: str, headers: Mapping[str, str]) -> int:
         """Return the most bytes that somebody will read; 0 without credentials."""
-        if path in SIGN_IN:
-            return min(self._limit, LONGEST_BODY)
+        for each in INTAKES:
+            if path in each.paths:
+                return min(self._limit, each.most)
         named = any(headers.get(name.upper().replace("-", "_")) for name in CREDENTIALS)
-        signed_in = path.startswith(API) and bool(headers.get("COOKIE"))
+        signed_in = bool(headers.get("COOKIE")) and any(path.startswith(each.by_cookie) for each in INTAKES)
         return self._limit if named or signed_in or self._anonymous else 0
 
     def grow(self, body: Body, content: bytes) -> None:

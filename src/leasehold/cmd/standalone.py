@@ -7,7 +7,6 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from leasehold.api.admission_control import AdmissionControl
-from leasehold.api.console.app import open_files
 from leasehold.cloud.sandbox import seed
 from leasehold.cmd.compose import build_service, load_calendars, managing
 from leasehold.cmd.options import configure, explained
@@ -16,6 +15,7 @@ from leasehold.cmd.state import state_database
 from leasehold.cmd.web import make_app
 from leasehold.db import schema
 from leasehold.db.engine import open_engine
+from leasehold.features.registry import FEATURES
 from leasehold.leasing.enrol import enrol
 from leasehold.leasing.queries import list_resources
 from leasehold.leasing.refusals import counted_until_exit
@@ -30,7 +30,7 @@ PROG = "leasehold-standalone"
 
 WELCOME = """
 Leasehold listens on http://{host}:{port}/v1  (state: {state}; Ctrl-C stops it, the next start keeps the state)
-{console}A sandbox cloud with {hosts} hosts and {addresses} floating IPs is enrolled. In another terminal, in this
+{features}A sandbox cloud with {hosts} hosts and {addresses} floating IPs is enrolled. In another terminal, in this
 folder:
 
   export OS_ENDPOINT=http://{host}:{port}/v1 PATH="$PWD/.venv/bin:$PATH"
@@ -44,9 +44,6 @@ You are user admin of project demo, with role admin. OS_PROJECT_ID=alt OS_USERNA
 X-Project-Id, X-User-Id and X-Roles, make you somebody else. The API describes itself at http://{host}:{port}/v1/openapi.json.
 
 """
-
-
-CONSOLE = "The web console is at http://{host}:{port}/console\n"
 
 
 def main() -> None:
@@ -66,6 +63,7 @@ def main() -> None:
     # The handlers are set before the manager starts, because a signal must not interrupt its tasks.
     stopping = stopped_by_signal(server)
     with explained(PROG), managing(service, wake):
+        url = f"http://{config.api.host}:{config.api.port}"
         sys.stdout.write(
             WELCOME.format(
                 host=config.api.host,
@@ -73,7 +71,7 @@ def main() -> None:
                 state=database.parent,
                 hosts=len(list_resources(service, HOST)),
                 addresses=len(list_resources(service, FLOATING_IP)),
-                console=CONSOLE.format(host=config.api.host, port=config.api.port) if open_files(config.api) else "",
+                features="".join(each.welcome(config.settings, url) for each in FEATURES),
             )
         )
         sys.stdout.flush()

@@ -14,12 +14,14 @@ if TYPE_CHECKING:
 
     from leasehold.api.admission_control import AdmissionControl
     from leasehold.api.app import App
+    from leasehold.api.mount import MakeMount
     from leasehold.api.route import Route
     from leasehold.conf.settings import ApiSettings
     from leasehold.leasing.refusals import RefusalCounts
     from leasehold.leasing.service import Service
 
 ROUTES: tuple[Route, ...] = (*routes.ROUTES, *(route for each in FEATURES for route in each.routes()))
+MOUNTS: tuple[MakeMount, ...] = tuple(make for each in FEATURES for make in each.mounts())
 RULES: list[policy.RuleDefault] = [*enforcer.RULES, *(rule for each in FEATURES for rule in each.rules())]
 
 
@@ -31,7 +33,7 @@ def make_app(
     refusals: RefusalCounts | None = None,
 ) -> App:
     """Return the whole API over `service` as a WSGI callable (`leasehold.api.app.make_app`)."""
-    return app.make_app(service, settings, ROUTES, RULES, raw, admission, refusals)
+    return app.make_app(service, settings, ROUTES, RULES, MOUNTS, raw, admission, refusals)
 
 
 def list_rules() -> list[policy.RuleDefault]:

@@ -14,7 +14,6 @@ from leasehold.conf import (
     api,
     bridge,
     cloud,
-    console,
     database,
     delivery,
     external,
@@ -51,7 +50,6 @@ GROUPS = (
     metrics,
     database,
     api,
-    console,
     regions,
     logging,
 )

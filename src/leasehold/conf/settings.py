@@ -307,41 +307,6 @@ class RegionSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class WebSso:
-    """A way to sign in by an identity provider: Keystone's names of the protocol and the provider, and ours for people.
-
-    Without a provider, Keystone finds out which one it is.
-    """
-
-    protocol: str
-    provider: str | None
-    label: str
-
-    @property
-    def id(self) -> str:
-        """Our name of it."""
-        return self.protocol if self.provider is None else f"{self.provider}/{self.protocol}"
-
-
-@dataclass(frozen=True, slots=True)
-class ConsoleSettings:
-    """The web console, and how people sign in there (decision 0096).
-
-    A session ends after `idle` without a person, if that is not zero, and after the `longest` in any case.
-    `insecure_http` allows it without TLS from other machines. `keystone_url` and `public_url` are what browsers reach.
-    """
-
-    enabled: bool = True
-    idle: timedelta = timedelta(minutes=30)
-    longest: timedelta = timedelta(hours=12)
-    insecure_http: bool = False
-    domain: str = "Default"
-    keystone_url: str | None = None
-    public_url: str | None = None
-    websso: tuple[WebSso, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class ApiSettings:
     """How the HTTP API listens, authenticates its callers and limits their requests.
 
@@ -372,4 +337,3 @@ class ApiSettings:
     trusted_proxies: tuple[str, ...] = ()
     policy: PolicySettings = field(default_factory=PolicySettings)
     regions: RegionSettings = field(default_factory=RegionSettings)
-    console: ConsoleSettings = field(default_factory=ConsoleSettings)

@@ -442,22 +442,6 @@ published_offers = Table(
     **EXACT,
 )
 
-# `digest` is that of the secret in the browser's cookie; only that secret opens `sealed` (decision 0096).
-sessions = Table(
-    "sessions",
-    metadata,
-    Column("digest", String(64), primary_key=True),
-    Column("user_id", String(255), nullable=False),
-    Column("project_id", String(255), nullable=False),
-    Column("created_at", UtcDateTime, nullable=False),
-    Column("seen_at", UtcDateTime, nullable=False),
-    Column("expires_at", UtcDateTime, nullable=False),
-    Column("sealed", Text, nullable=False),
-    Index("ix_sessions_user_id", "user_id"),
-    Index("ix_sessions_expires_at", "expires_at"),
-    **EXACT,
-)
-
 # `scope` is the project, or empty for a public template: names are unique within it (decision 0083).
 lease_templates = Table(
     "lease_templates",

@@ -11,10 +11,24 @@ if TYPE_CHECKING:
 
     from oslo_policy.policy import RuleDefault
 
+    from leasehold.api.mount import MakeMount
     from leasehold.api.route import Route
     from leasehold.conf.options import Options
+    from leasehold.conf.settings import Settings
     from leasehold.leasing.job import Job
     from leasehold.leasing.service import Service
+
+
+@dataclass(frozen=True, slots=True)
+class Intakes:
+    """Bodies that are read although their requests have none of the API's credentials.
+
+    They are those of the `paths`, up to `most` bytes, and those below `by_cookie` whose requests have a cookie.
+    """
+
+    paths: frozenset[str]
+    most: int
+    by_cookie: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +36,8 @@ class Feature:
     """The package `leasehold.features.NAME`, with its options; people read its `title`.
 
     With `api` it has a module `api` with `ROUTES` and `RULES`, with `job` a module `job`, whose `jobs` makes what
-    managers do for it, and with `tables` a module `tables`. Each is loaded only by the processes that use it: the
+    managers do for it, with `tables` a module `tables`, and with `mount` a module `mount`, whose `mount` makes what is
+    served beside the routes, and whose `welcome` says where. Each is loaded only by the processes that use it: the
     shapes of requests take much memory.
     """
 
@@ -32,6 +47,8 @@ class Feature:
     api: bool = False
     job: bool = False
     tables: bool = False
+    mount: bool = False
+    intakes: Intakes | None = None
 
     def routes(self) -> Sequence[Route]:
         """Return its routes."""
@@ -47,6 +64,15 @@ class Feature:
         """Return what managers do for it."""
         found: Sequence[Job] = self._module("job").jobs(service) if self.job else ()
         return found
+
+    def mounts(self) -> Sequence[MakeMount]:
+        """Return what makes what is served beside the routes."""
+        return [self._module("mount").mount] if self.mount else []
+
+    def welcome(self, settings: Settings, url: str) -> str:
+        """Return what a person who starts the service at this URL is told."""
+        said: str = self._module("mount").welcome(settings, url) if self.mount else ""
+        return said
 
     def load_tables(self) -> None:
         """Add its tables to `leasehold.db.tables.metadata`."""

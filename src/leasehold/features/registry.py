@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 NAMES: Final = (
     "alarm",
+    "console",
     "feed",
     "forecast",
     "owned_resource",

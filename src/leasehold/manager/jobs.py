@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from leasehold.leasing.end_notices import deliver_end_notice
@@ -10,7 +9,6 @@ from leasehold.leasing.event_log import sequence_events
 from leasehold.leasing.job import Job
 from leasehold.leasing.pool_size import follow
 from leasehold.leasing.reminder import remind
-from leasehold.leasing.session import purge_sessions
 from leasehold.leasing.turn import Turn
 from leasehold.manager.reconciler import Reconciler
 
@@ -21,8 +19,6 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service
 
 POOL_LOCK = "pool-size"
-SESSIONS_SECONDS = 600.0
-"""Between two removals of sessions of the web console that are over; what was idle for long, the API removes."""
 
 
 def core_jobs(service: Service) -> Iterator[Job]:
@@ -35,7 +31,6 @@ def core_jobs(service: Service) -> Iterator[Job]:
     # A thread of its own, as a service that hangs would occupy all threads of the pool (decision 0041).
     yield Job("end notices", settings.poll_seconds, lambda stopping: _deliver_end_notices(service, stopping))
     yield Job("reminder", settings.warn_poll_seconds, lambda _: remind(service))
-    yield Job("sessions", SESSIONS_SECONDS, lambda _: purge_sessions(service, timedelta(0)))
     if settings.pool_seconds:
         turn = Turn.of_one_round(service, POOL_LOCK, settings.pool_seconds)
         yield Job("pool size", settings.pool_seconds, lambda _: follow(service), turn)

@@ -116,23 +116,6 @@ class UnauthorizedError(LeaseholdError):
     status = HTTPStatus.UNAUTHORIZED
 
 
-class PasswordExpiredError(UnauthorizedError):
-    """The identity service knows the user and the password, and wants another password first."""
-
-    code = "leasehold.session.password_expired"
-
-
-class SessionEndedError(LeaseholdError):
-    """The console's request has no session: there never was one, it ended, or somebody ended it."""
-
-    code = "leasehold.session.none"
-    status = HTTPStatus.UNAUTHORIZED
-
-    def __init__(self, ended: str = "none") -> None:
-        """Say why: `idle`, `expired`, or `none` for all else."""
-        super().__init__("You are not signed in, or not any more. Sign in again.", details={"ended": ended})
-
-
 class IdentityUnavailableError(LeaseholdError):
     """The identity service does not answer, so no caller can be authenticated now."""
 
@@ -163,30 +146,6 @@ class ForeignPageError(ForbiddenError):
     """A web page of another site sent the request, or may have sent it, to an API without authentication."""
 
     code = "leasehold.auth.foreign_page"
-
-
-class InsecureSignInError(ForbiddenError):
-    """A browser would send the console's password and its cookie without encryption, or would drop the cookie."""
-
-    code = "leasehold.session.insecure"
-
-
-class NoProjectError(ForbiddenError):
-    """A user of the identity service has no role in a project in which the console could work."""
-
-    code = "leasehold.session.no_project"
-
-
-class WebSsoError(ForbiddenError):
-    """A sign-in by the browser's way to an identity provider was not begun here, or brings no usable token."""
-
-    code = "leasehold.session.websso"
-
-
-class FixedProjectError(ForbiddenError):
-    """The console's session is bound to its project."""
-
-    code = "leasehold.session.fixed"
 
 
 class OutOfWindowError(ForbiddenError):

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import text
 
-from leasehold.conf.settings import ConsoleSettings, RateSettings
+from leasehold.conf.settings import RateSettings
+from leasehold.features.console.options import ConsoleSettings
 from tests.api.conftest import NOW
-from tests.api.console.browser import Browser
 from tests.api.keystone.people import Credential, People, Person
 from tests.api.keystone.server import serving_keystone
+from tests.features.console.browser import Browser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -432,13 +433,14 @@ class Sso:
 @pytest.fixture
 def sso(service: Service, settings: ApiSettings, configured: Any, keystone: People) -> Sso:
     from leasehold.cmd.web import make_app  # noqa: PLC0415
-    from leasehold.conf.settings import WebSso  # noqa: PLC0415
+    from leasehold.features.console.options import WebSso  # noqa: PLC0415
     from tests.web import LocalClient  # noqa: PLC0415
 
     ways = (WebSso("openid", None, "University"), WebSso("saml2", "acme", "ACME"))
     console = ConsoleSettings(public_url=PUBLIC, websso=ways)
-    mine = replace(settings, auth_strategy="keystone", console=console)
-    return Sso(Browser(LocalClient(make_app(service, mine, configured()))), keystone)
+    mine = replace(service, settings=service.settings.having(console))
+    app = make_app(mine, replace(settings, auth_strategy="keystone"), configured())
+    return Sso(Browser(LocalClient(app)), keystone)
 
 
 def test_an_identity_provider_signs_somebody_in(sso: Sso, keystone: People) -> None:

@@ -9,8 +9,6 @@ if TYPE_CHECKING:
 
     from leasehold.model.caller import Caller
 
-DOOR = "leasehold.door"
-"""The key in a request's environment that says that it came through the console's door."""
 LONGEST_ID = 255
 """The database stores user and project ids of up to this length."""
 

@@ -1,4 +1,4 @@
-"""Sessions of the web console: what the database keeps of one, and when it ends (decision 0096).
+"""Sessions of the web console: what the database keeps of one, when it ends, and why there is none (decision 0096).
 
 A session is named by a secret that only the browser has. The service keeps a digest of it, which cannot be turned back:
 the secret is random and long.
@@ -12,7 +12,10 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from hashlib import sha256
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
+
+from leasehold.model.errors import ForbiddenError, LeaseholdError, UnauthorizedError
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -71,3 +74,44 @@ def new_secret() -> str:
 def digest_of(secret: str) -> str:
     """Return the key of a secret's session."""
     return sha256(secret.encode()).hexdigest()
+
+
+class PasswordExpiredError(UnauthorizedError):
+    """The identity service knows the user and the password, and wants another password first."""
+
+    code = "leasehold.session.password_expired"
+
+
+class SessionEndedError(LeaseholdError):
+    """The console's request has no session: there never was one, it ended, or somebody ended it."""
+
+    code = "leasehold.session.none"
+    status = HTTPStatus.UNAUTHORIZED
+
+    def __init__(self, ended: str = "none") -> None:
+        """Say why: `idle`, `expired`, or `none` for all else."""
+        super().__init__("You are not signed in, or not any more. Sign in again.", details={"ended": ended})
+
+
+class InsecureSignInError(ForbiddenError):
+    """A browser would send the console's password and its cookie without encryption, or would drop the cookie."""
+
+    code = "leasehold.session.insecure"
+
+
+class NoProjectError(ForbiddenError):
+    """A user of the identity service has no role in a project in which the console could work."""
+
+    code = "leasehold.session.no_project"
+
+
+class WebSsoError(ForbiddenError):
+    """A sign-in by the browser's way to an identity provider was not begun here, or brings no usable token."""
+
+    code = "leasehold.session.websso"
+
+
+class FixedProjectError(ForbiddenError):
+    """The console's session is bound to its project."""
+
+    code = "leasehold.session.fixed"

@@ -2,22 +2,58 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from oslo_config import cfg
 
 from leasehold.conf.errors import ConfigurationError
-from leasehold.conf.settings import ConsoleSettings, WebSso
+from leasehold.conf.options import Options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-GROUP = "console"
+
+@dataclass(frozen=True, slots=True)
+class WebSso:
+    """A way to sign in by an identity provider: Keystone's names of the protocol and the provider, and ours for people.
+
+    Without a provider, Keystone finds out which one it is.
+    """
+
+    protocol: str
+    provider: str | None
+    label: str
+
+    @property
+    def id(self) -> str:
+        """Our name of it."""
+        return self.protocol if self.provider is None else f"{self.provider}/{self.protocol}"
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleSettings:
+    """The web console, and how people sign in there (decision 0096).
+
+    A session ends after `idle` without a person, if that is not zero, and after the `longest` in any case.
+    `insecure_http` allows it without TLS from other machines. `keystone_url` and `public_url` are what browsers reach.
+    """
+
+    enabled: bool = True
+    idle: timedelta = timedelta(minutes=30)
+    longest: timedelta = timedelta(hours=12)
+    insecure_http: bool = False
+    domain: str = "Default"
+    keystone_url: str | None = None
+    public_url: str | None = None
+    websso: tuple[WebSso, ...] = ()
+
+
 DEFAULTS = ConsoleSettings()
 
-OPTIONS = [
+_OPTIONS = [
     cfg.BoolOpt(
         "enabled",
         default=DEFAULTS.enabled,
@@ -68,14 +104,8 @@ OPTIONS = [
 ]
 
 
-def register(conf: cfg.ConfigOpts) -> None:
-    """Add the options of this group to `conf`."""
-    conf.register_opts(OPTIONS, group=GROUP)
-
-
-def read(conf: cfg.ConfigOpts) -> ConsoleSettings:
+def _read(group: Any) -> ConsoleSettings:
     """Return the settings of the console; raises ConfigurationError for ways to sign in that cannot work."""
-    group = conf[GROUP]
     websso = _read_websso(group.websso)
     if websso and not group.public_url:
         message = "[console] websso needs public_url: the URL of the console as browsers reach it."
@@ -112,3 +142,6 @@ def _read_websso(texts: Iterable[str]) -> tuple[WebSso, ...]:
             )
         found.append(WebSso(protocol, provider or None, label.strip()))
     return tuple(found)
+
+
+OPTIONS = Options("console", _OPTIONS, ConsoleSettings, _read)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from leasehold.db import session as rows
-from leasehold.model.errors import NotFoundError, SessionEndedError
-from leasehold.model.session import SEEN_EVERY, Ended, Session, digest_of
+from leasehold.features.console import store as rows
+from leasehold.features.console.model import SEEN_EVERY, Ended, Session, SessionEndedError, digest_of
+from leasehold.model.errors import NotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,9 +8,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leasehold.api.console.bodies import ApplicationCredential, Password, PastedToken, SignIn, Totp
-from leasehold.api.console.identity import AccessRule, Identity, Named, seal, unseal
-from leasehold.model.session import SECRET, digest_of, new_secret
+from leasehold.features.console.bodies import ApplicationCredential, Password, PastedToken, SignIn, Totp
+from leasehold.features.console.identity import AccessRule, Identity, Named, seal, unseal
+from leasehold.features.console.model import SECRET, digest_of, new_secret
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 NAMED = st.builds(Named, id=TEXT, name=TEXT, domain=st.none() | TEXT, domain_id=st.none() | TEXT)

@@ -19,22 +19,19 @@ from keystoneauth1 import exceptions as errors
 from keystoneauth1.identity import v3
 from keystoneauth1.session import Session
 
-from leasehold.api.console.bodies import ApplicationCredential, Password, PastedToken, Totp
-from leasehold.api.console.identity import AccessRule, Identity, Named
-from leasehold.api.console.strategy import Admitted, SecondFactor
 from leasehold.conf.keystone import MIDDLEWARE_GROUP, load_login
-from leasehold.model.errors import (
+from leasehold.features.console.bodies import ApplicationCredential, Password, PastedToken, Totp
+from leasehold.features.console.identity import AccessRule, Identity, Named
+from leasehold.features.console.model import (
+    Ended,
     FixedProjectError,
-    ForbiddenError,
-    IdentityUnavailableError,
-    InvalidInputError,
     NoProjectError,
     PasswordExpiredError,
     SessionEndedError,
-    UnauthorizedError,
     WebSsoError,
 )
-from leasehold.model.session import Ended
+from leasehold.features.console.strategy import Admitted, SecondFactor
+from leasehold.model.errors import ForbiddenError, IdentityUnavailableError, InvalidInputError, UnauthorizedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -44,9 +41,9 @@ if TYPE_CHECKING:
     from oslo_config import cfg
 
     from leasehold.api.auth.base import Authenticator
-    from leasehold.api.console.bodies import Body
-    from leasehold.api.console.strategy import WebSso
-    from leasehold.conf.settings import ConsoleSettings
+    from leasehold.features.console.bodies import Body
+    from leasehold.features.console.options import ConsoleSettings
+    from leasehold.features.console.strategy import WebSso
     from leasehold.model.caller import Caller
 
 LOG = logging.getLogger(__name__)

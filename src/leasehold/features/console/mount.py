@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Final
 
 from leasehold.api import errors, request_ids
 from leasehold.api.call import Reply, Text
-from leasehold.api.console.browser import check_page
-from leasehold.api.console.door import Door, DoorKeeper, Sessions, strip_identity
-from leasehold.api.console.files import HEADERS, installed_files
-from leasehold.api.console.handlers import HANDLERS, NAVIGATED, Console, Visit, end_other
-from leasehold.api.console.paths import ROOT
-from leasehold.api.console.strategy import ActingAs, ByPassword
 from leasehold.api.errors import UnknownRouteError
+from leasehold.api.mount import Mount
 from leasehold.api.pipeline import write
+from leasehold.features.console.browser import check_page
+from leasehold.features.console.door import Door, DoorKeeper, Sessions, strip_identity
+from leasehold.features.console.files import HEADERS, installed_files
+from leasehold.features.console.handlers import HANDLERS, NAVIGATED, Console, Visit, end_other
+from leasehold.features.console.options import ConsoleSettings
+from leasehold.features.console.paths import ROOT
+from leasehold.features.console.strategy import ActingAs, ByPassword
 from leasehold.model.errors import MethodNotAllowedError
 
 if TYPE_CHECKING:
@@ -26,10 +28,9 @@ if TYPE_CHECKING:
     from oslo_config import cfg
 
     from leasehold.api.auth.base import Authenticator
-    from leasehold.api.call import Api
-    from leasehold.api.console.files import Files
-    from leasehold.api.console.strategy import Strategy
-    from leasehold.conf.settings import ApiSettings
+    from leasehold.conf.settings import ApiSettings, Settings
+    from leasehold.features.console.files import Files
+    from leasehold.features.console.strategy import Strategy
     from leasehold.leasing.service import Service
 
 PREFIX: Final = re.compile(rf"{ROOT}(/.*)?\Z", re.DOTALL)
@@ -38,29 +39,38 @@ SESSIONS: Final = "sessions/"
 PRIVATE: Final[Mapping[str, str]] = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
-def open_files(settings: ApiSettings) -> Files | None:
-    """Return the console's files; None if it is not installed, or off."""
-    return installed_files() if settings.console.enabled else None
+def mount(service: Service, settings: ApiSettings, inner: Authenticator, raw: cfg.ConfigOpts) -> Mount:
+    """Return the console as a part of the API; where it is not installed, or off, its paths are unknown."""
+    console = service.settings.of(ConsoleSettings)
+    files = _open_files(console)
+    if files is None:
+        return Mount(PREFIX, lambda _: Pages(None, None).answer, inner)
+    strategy = _strategy(settings, console, inner, raw)
+    sessions = Sessions(service, console, settings.auth_strategy)
+    return Mount(
+        PREFIX,
+        lambda api: Pages(files, Console(api, sessions, strategy)).answer,
+        DoorKeeper(inner, sessions, strategy),
+        Door(),
+    )
 
 
-class ConsoleParts:
-    """The parts of a console that is on: the middleware of its door, and who identifies its callers."""
-
-    def __init__(self, service: Service, settings: ApiSettings, inner: Authenticator, raw: cfg.ConfigOpts) -> None:
-        """Build them; raises ConfigurationError."""
-        self.strategy = _strategy(settings, inner, raw)
-        self.sessions = Sessions(service, settings.console, settings.auth_strategy)
-        self.authenticator = DoorKeeper(inner, self.sessions, self.strategy)
-        self.door = Door()
+def welcome(settings: Settings, url: str) -> str:
+    """Say where the console is, if there is one."""
+    return "" if _open_files(settings.of(ConsoleSettings)) is None else f"The web console is at {url}{ROOT}\n"
 
 
-def _strategy(settings: ApiSettings, inner: Authenticator, raw: cfg.ConfigOpts) -> Strategy:
+def _open_files(settings: ConsoleSettings) -> Files | None:
+    return installed_files() if settings.enabled else None
+
+
+def _strategy(settings: ApiSettings, console: ConsoleSettings, inner: Authenticator, raw: cfg.ConfigOpts) -> Strategy:
     """Return the console's side of the authentication strategy."""
     if settings.auth_strategy == "keystone":
         # Imported only where it is used, because of the libraries that it loads.
-        from leasehold.api.console.keystone import WithKeystone  # noqa: PLC0415
+        from leasehold.features.console.keystone import WithKeystone  # noqa: PLC0415
 
-        return WithKeystone(inner, raw, settings.console)
+        return WithKeystone(inner, raw, console)
     made: Mapping[str, Callable[..., Strategy]] = {"none": ActingAs, "http_basic": ByPassword}
     return made[settings.auth_strategy](inner)
 
@@ -68,11 +78,10 @@ def _strategy(settings: ApiSettings, inner: Authenticator, raw: cfg.ConfigOpts) 
 class Pages:
     """Answers requests below `/console`; without a console nothing is there."""
 
-    def __init__(self, api: Api, files: Files | None, parts: ConsoleParts | None) -> None:
+    def __init__(self, files: Files | None, console: Console | None) -> None:
         """Keep what answers."""
-        self._api = api
         self._files = files
-        self._console = None if parts is None else Console(api, parts.sessions, parts.strategy)
+        self._console = console
 
     def answer(self, request: falcon.Request, response: falcon.Response) -> None:
         """Answer a request."""
@@ -101,7 +110,7 @@ class Pages:
             return
         request.context.route = f"{ROOT}/{rest}" if rest in HANDLERS else f"{ROOT}/{SESSIONS}{{session_id}}"
         _only(request, *handlers)
-        with self._api.admission.admit(public=False):
+        with self._console.api.admission.admit(public=False):
             strip_identity(request.env)
             self._console.strategy.check(request)
             if rest not in NAVIGATED:

@@ -12,10 +12,11 @@ import pytest
 from sqlalchemy import text
 
 from leasehold.cmd.web import make_app
-from leasehold.db.session import list_sessions
-from leasehold.leasing.session import MOST, purge_sessions
-from leasehold.model.session import digest_of
-from tests.api.console.browser import COOKIE, SHELL, Browser
+from leasehold.features.console.model import digest_of
+from leasehold.features.console.options import ConsoleSettings
+from leasehold.features.console.store import list_sessions
+from leasehold.features.console.use import MOST, purge_sessions
+from tests.features.console.browser import COOKIE, SHELL, Browser
 from tests.jobs import job_of
 from tests.users import users_file
 from tests.web import LocalClient
@@ -274,8 +275,8 @@ def test_without_tls_the_cookie_has_a_plain_name_if_that_is_allowed(
     service: Service, settings: ApiSettings, host: str, site: str | None, protocol: str, named: str
 ) -> None:
     """A browser would drop the other one. `Sec-Fetch-Site` says that it trusts the address."""
-    console = replace(settings.console, insecure_http=True)
-    app = make_app(service, replace(settings, allowed_hosts=("leases.example",), console=console))
+    allowed = replace(service, settings=service.settings.having(ConsoleSettings(insecure_http=True)))
+    app = make_app(allowed, replace(settings, allowed_hosts=("leases.example",)))
     browser = Browser(LocalClient(app), site=site)
     way = {"act_as": {"user": "a", "project": "p", "roles": ["member"]}}
     answer = browser.ask("POST", "session", way, host=host, protocol=protocol)

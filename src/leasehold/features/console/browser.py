@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Final
 
 from leasehold.api.errors import MalformedRequestError
 from leasehold.api.proxies import named_host, read_address
-from leasehold.model.errors import ForeignPageError, InsecureSignInError
-from leasehold.model.session import SECRET
+from leasehold.features.console.model import SECRET, InsecureSignInError
+from leasehold.model.errors import ForeignPageError
 
 if TYPE_CHECKING:
     import falcon
 
-    from leasehold.conf.settings import ConsoleSettings
+    from leasehold.features.console.options import ConsoleSettings
 
 SHELL: Final = "X-Leasehold-Console"
 """`1` in each request of the console's pages."""

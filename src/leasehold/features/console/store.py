@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, insert, select, update
 
-from leasehold.db.tables import sessions
-from leasehold.model.session import SEEN_EVERY, Session
+from leasehold.features.console.model import SEEN_EVERY, Session
+from leasehold.features.console.tables import sessions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

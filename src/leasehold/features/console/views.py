@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from leasehold.api.console.door import Opened
-    from leasehold.api.console.identity import Identity, Named
-    from leasehold.model.session import Session
+    from leasehold.features.console.door import Opened
+    from leasehold.features.console.identity import Identity, Named
+    from leasehold.features.console.model import Session
 
 
 def show_named(named: Named) -> dict[str, Any]:

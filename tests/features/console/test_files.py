@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leasehold.api.console.files import Files, installed_files
 from leasehold.cmd.web import make_app
+from leasehold.features.console.files import Files, installed_files
+from leasehold.features.console.options import ConsoleSettings
 from tests.web import LocalClient
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from leasehold.conf.settings import ApiSettings
     from leasehold.leasing.service import Service
-    from tests.api.console.browser import Browser
+    from tests.features.console.browser import Browser
 
 RULE_4 = {
     "Content-Security-Policy": (
@@ -124,15 +125,15 @@ def test_a_file_that_changes_is_served_as_it_is(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["/console", "/console/", "/console/session", "/console/v1/leases", "/console/x.mjs"])
 def test_there_is_no_console_where_it_is_off(service: Service, settings: ApiSettings, path: str) -> None:
-    off = replace(settings, console=replace(settings.console, enabled=False))
-    answer = LocalClient(make_app(service, off)).simulate_get(path, headers={"X-Leasehold-Console": "1"})
+    off = replace(service, settings=service.settings.having(ConsoleSettings(enabled=False)))
+    answer = LocalClient(make_app(off, settings)).simulate_get(path, headers={"X-Leasehold-Console": "1"})
     assert answer.status_code == 404
     assert "There is no console here" in answer.json["error_message"]
 
 
 def test_there_is_no_console_where_it_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert installed_files() is not None
-    monkeypatch.setattr("leasehold.api.console.files.PACKAGE", "leasehold_console_that_nobody_has_installed")
+    monkeypatch.setattr("leasehold.features.console.files.PACKAGE", "leasehold_console_that_nobody_has_installed")
     assert installed_files() is None
 
 

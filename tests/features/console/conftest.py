@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from leasehold.cmd.web import make_app
-from tests.api.console.browser import Browser
+from tests.features.console.browser import Browser
 from tests.web import LocalClient
 
 if TYPE_CHECKING:

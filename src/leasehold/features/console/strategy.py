@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from leasehold.api.auth.none import DEFAULT_PROJECT, DEFAULT_ROLES, DEFAULT_USER, read_roles, with_implied
-from leasehold.api.console.bodies import ActAs, Password
-from leasehold.api.console.identity import Identity, Named
-from leasehold.model.errors import FixedProjectError, InvalidInputError, SessionEndedError
-from leasehold.model.session import Ended
+from leasehold.features.console.bodies import ActAs, Password
+from leasehold.features.console.identity import Identity, Named
+from leasehold.features.console.model import Ended, FixedProjectError, SessionEndedError
+from leasehold.model.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from leasehold.api.auth.http_basic import BasicAuthentication
     from leasehold.api.auth.none import NoAuthentication
     from leasehold.api.auth.users import User
-    from leasehold.api.console.bodies import Body
+    from leasehold.features.console.bodies import Body
     from leasehold.model.caller import Caller
 
 

@@ -12,25 +12,27 @@ from urllib.parse import parse_qs, urlencode
 from leasehold.api import body as bodies
 from leasehold.api.admission_control import overloaded
 from leasehold.api.call import Reply
-from leasehold.api.console import browser, views
-from leasehold.api.console.bodies import ProjectChoice, SignIn
-from leasehold.api.console.door import Opened
-from leasehold.api.console.identity import seal
-from leasehold.api.console.paths import LONGEST_BODY
-from leasehold.api.console.strategy import SecondFactor
 from leasehold.api.errors import MalformedRequestError
 from leasehold.api.models.base import read
 from leasehold.api.versions import MAXIMUM
-from leasehold.leasing.session import begin_session, end_named, end_session, list_sessions
-from leasehold.metrics.request import CLOUD
-from leasehold.model.errors import (
-    IdentityUnavailableError,
-    LeaseholdError,
+from leasehold.features.console import browser, views
+from leasehold.features.console.bodies import ProjectChoice, SignIn
+from leasehold.features.console.door import Opened
+from leasehold.features.console.identity import seal
+from leasehold.features.console.model import (
+    SECRET,
+    Ended,
+    Session,
     SessionEndedError,
-    UnauthorizedError,
     WebSsoError,
+    digest_of,
+    new_secret,
 )
-from leasehold.model.session import SECRET, Ended, Session, digest_of, new_secret
+from leasehold.features.console.paths import LONGEST_BODY
+from leasehold.features.console.strategy import SecondFactor
+from leasehold.features.console.use import begin_session, end_named, end_session, list_sessions
+from leasehold.metrics.request import CLOUD
+from leasehold.model.errors import IdentityUnavailableError, LeaseholdError, UnauthorizedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -38,9 +40,9 @@ if TYPE_CHECKING:
     import falcon
 
     from leasehold.api.call import Api
-    from leasehold.api.console.door import Sessions
-    from leasehold.api.console.strategy import Admitted, Strategy, WebSso
     from leasehold.api.models.base import RequestModel
+    from leasehold.features.console.door import Sessions
+    from leasehold.features.console.strategy import Admitted, Strategy, WebSso
 
 SET_COOKIE: Final = "Set-Cookie"
 FORM_TYPE: Final = "application/x-www-form-urlencoded"

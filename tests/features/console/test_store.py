@@ -7,8 +7,8 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from leasehold.db import session as rows
-from leasehold.model.session import SEEN_EVERY, Session, digest_of, new_secret
+from leasehold.features.console import store as rows
+from leasehold.features.console.model import SEEN_EVERY, Session, digest_of, new_secret
 from tests.db.examples import NOW
 
 if TYPE_CHECKING:

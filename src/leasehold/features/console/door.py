@@ -9,13 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from leasehold.api.auth.base import DOOR
-from leasehold.api.console.browser import PERSON, check_page, secret_in
-from leasehold.api.console.identity import unseal
-from leasehold.api.console.paths import API, ROOT
-from leasehold.leasing.session import end_session, find_session, note_seen
-from leasehold.model.errors import SessionEndedError
-from leasehold.model.session import Ended
+from leasehold.features.console.browser import PERSON, check_page, secret_in
+from leasehold.features.console.identity import unseal
+from leasehold.features.console.model import Ended, SessionEndedError
+from leasehold.features.console.paths import API, ROOT
+from leasehold.features.console.use import end_session, find_session, note_seen
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
@@ -23,13 +21,15 @@ if TYPE_CHECKING:
     import falcon
 
     from leasehold.api.auth.base import Authenticator
-    from leasehold.api.console.identity import Identity
-    from leasehold.api.console.strategy import Strategy
-    from leasehold.conf.settings import ConsoleSettings
+    from leasehold.features.console.identity import Identity
+    from leasehold.features.console.model import Session
+    from leasehold.features.console.options import ConsoleSettings
+    from leasehold.features.console.strategy import Strategy
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller
-    from leasehold.model.session import Session
 
+DOOR: Final = "leasehold.door"
+"""The key in a request's environment that says that it came through the console's door."""
 IDENTITY_HEADERS: Final = ("HTTP_AUTHORIZATION", "HTTP_X_AUTH_TOKEN", "HTTP_X_STORAGE_TOKEN", "HTTP_X_SERVICE_TOKEN")
 IDENTITY_PREFIXES: Final = ("HTTP_X_USER", "HTTP_X_PROJECT", "HTTP_X_ROLE", "HTTP_X_TENANT", "HTTP_X_DOMAIN")
 """Headers by which some strategy knows a caller; all that begins so goes."""

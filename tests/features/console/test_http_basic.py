@@ -9,7 +9,7 @@ import pytest
 
 from leasehold.cmd.web import make_app
 from leasehold.conf.settings import RateSettings
-from tests.api.console.browser import Browser
+from tests.features.console.browser import Browser
 from tests.users import basic, users_file
 from tests.web import LocalClient
 

@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 
     from leasehold.db.store import Database
 
-FIRST = "0008"
-"""The revision that introduced the rule."""
-
-
 # ---------------------------------------------------------------- what code written before a migration can no longer do
 
 
@@ -151,29 +147,30 @@ def migrate(engine: Engine, revision: str) -> tuple[Shape, str | None]:
 @pytest.mark.slow
 def test_every_migration_leaves_old_code_what_it_needs_or_says_that_it_does_not(empty_engine: Engine) -> None:
     known = list(schema.revisions())
-    since = known[known.index(FIRST) :]
     shapes, oldest = {}, {}
-    for revision in since:
+    for revision in known:
         shapes[revision], oldest[revision] = migrate(empty_engine, revision)
-    for before, revision in pairwise(since):
+    for before, revision in pairwise(known):
         missing = taken(shapes[before], shapes[revision])
         assert not missing or oldest[revision] != oldest[before], (revision, missing)
         altered = shapes[before].altered_by(shapes[revision])
         assert len(altered) <= 1, (
             f"{revision} holds locks on several tables in use: {altered}. Make a revision of each."
         )
-    assert oldest[FIRST] == FIRST
+    assert oldest[known[0]] == known[0]
     assert set(oldest.values()) <= set(known)
 
 
-def made_by_a_newer_version(engine: Engine, oldest: str) -> None:
+def made_by_another_version(engine: Engine, revision: str, oldest: str) -> None:
     with writing(engine) as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = '9001'"))
+        connection.execute(text("UPDATE alembic_version SET version_num = :revision"), {"revision": revision})
         connection.execute(text("UPDATE schema_compatibility SET oldest = :oldest"), {"oldest": oldest})
 
 
-def test_a_newer_schema_that_was_only_expanded_is_accepted_and_left_alone(migrated: Engine) -> None:
-    made_by_a_newer_version(migrated, schema.head())
+@pytest.mark.parametrize("oldest", [schema.head(), min(schema.revisions()), "0008"])
+def test_a_newer_schema_that_was_only_expanded_is_accepted_and_left_alone(migrated: Engine, oldest: str) -> None:
+    """Also one whose database is older than the first revision that is here."""
+    made_by_another_version(migrated, "9001", oldest)
     assert schema.check(migrated) == "The schema is 9001, which is newer than this version and works with it."
     schema.upgrade(migrated)
     assert schema.current(migrated) == "9001"
@@ -182,10 +179,22 @@ def test_a_newer_schema_that_was_only_expanded_is_accepted_and_left_alone(migrat
 
 
 def test_a_newer_schema_that_was_contracted_since_is_refused(migrated: Engine) -> None:
-    made_by_a_newer_version(migrated, "9000")
+    made_by_another_version(migrated, "9001", "9000")
     for refused in (schema.check, schema.upgrade):
         with pytest.raises(schema.SchemaError, match="schema 9001, which works with versions that know schema 9000"):
             refused(migrated)
+
+
+@pytest.mark.parametrize("revision", ["0053", "0007"])
+def test_a_database_older_than_the_first_revision_is_refused_with_the_next_step(
+    migrated: Engine, revision: str
+) -> None:
+    made_by_another_version(migrated, revision, "0008")
+    says = f"schema {revision}, and this version upgrades databases from 0054 on: first run leasehold-manage db upgrade"
+    for refused in (schema.check, schema.upgrade, lambda engine: schema.downgrade(engine, schema.BASE)):
+        with pytest.raises(schema.SchemaError, match=says):
+            refused(migrated)
+    assert schema.current(migrated) == revision
 
 
 def test_a_migration_gives_way_to_who_uses_the_table_and_is_tried_again(

@@ -9,14 +9,10 @@ from threading import Barrier
 from typing import TYPE_CHECKING
 
 import pytest
-from alembic import command
 from sqlalchemy import select
 
-from leasehold.db import schema
-from leasehold.db.engine import writing
-from leasehold.db.resource import find_resource, list_resources, update_resources
+from leasehold.db.resource import find_resource, update_resources
 from leasehold.db.state_gauges import read_state_gauges
-from leasehold.db.store import Database
 from leasehold.db.tables import allocations, resources
 from leasehold.model.errors import InUseError, NotEnoughError
 from leasehold.model.membership import LONGEST_REASON, Membership
@@ -28,8 +24,7 @@ from tests.stateful.audit import audit, audit_cloud
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sqlalchemy import Engine
-
+    from leasehold.db.store import Database
     from tests.factory import World
 
 pytestmark = pytest.mark.slow
@@ -61,21 +56,14 @@ def test_where_a_resource_is_is_kept_and_counted(db: Database) -> None:
     assert (gauges.shared, gauges.healthy, gauges.failed) == (1, 0, 0)
 
 
-def test_what_was_enrolled_without_a_pool_is_in_the_reservation_pool(empty_engine: Engine) -> None:
-    """Before the upgrade, and after it by older processes, which do not name the columns."""
-    with writing(empty_engine) as connection:
-        command.upgrade(schema._config(connection), "0027")
-    db = Database(empty_engine)
-    db.transact(lambda connection: enrol(connection, "before"))
-    schema.upgrade(empty_engine)
-    db.transact(lambda connection: enrol(connection, "after"))
+def test_what_was_enrolled_without_a_pool_is_in_the_reservation_pool(db: Database) -> None:
+    db.transact(lambda connection: enrol(connection, "cmp-1"))
     with db.reading() as connection:
-        found = list_resources(connection, HOST)
+        found = find_resource(connection, HOST, "cmp-1")
         gauges = read_state_gauges(connection, NOW).resources[HOST]
-    assert [(each.membership, each.pooled, each.membership_reason) for each in found] == [
-        (Membership.RESERVATION, True, None)
-    ] * 2
-    assert (gauges.healthy, gauges.shared) == (2, 0)
+    assert found is not None
+    assert (found.membership, found.pooled, found.membership_reason) == (Membership.RESERVATION, True, None)
+    assert (gauges.healthy, gauges.shared) == (1, 0)
 
 
 def test_what_is_not_in_the_reservation_pool_is_not_reservable_for_older_processes(world: World) -> None:

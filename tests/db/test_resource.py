@@ -6,11 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from alembic import command
 from sqlalchemy.exc import IntegrityError
 
-from leasehold.db import schema
-from leasehold.db.engine import writing
 from leasehold.db.property import PropertyValues, define_properties, list_properties, set_privacy
 from leasehold.db.resource import (
     changed_resources,
@@ -22,7 +19,6 @@ from leasehold.db.resource import (
     resources_by_number,
     update_resources,
 )
-from leasehold.db.store import Database
 from leasehold.model.resource import FLOATING_IP, FLOATING_IP_POOL, HOST, HOST_POOL, Resource
 from tests.db.examples import NOW, enrol, hour, statements
 
@@ -32,6 +28,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from leasehold.db.property import PropertyDefinition
+    from leasehold.db.store import Database
 
 
 def properties_of(db: Database, number: int) -> dict[str, str]:
@@ -113,21 +110,12 @@ def test_the_projects_of_a_resource_come_back(db: Database) -> None:
     assert [each.values for each in listed] == [("all",)]
 
 
-@pytest.mark.slow
-def test_what_was_enrolled_without_the_flag_is_not_disabled(empty_engine: Engine) -> None:
-    """Before the upgrade, and after it by older processes, which do not name the columns."""
-    with writing(empty_engine) as connection:
-        command.upgrade(schema._config(connection), "0025")
-    db = Database(empty_engine)
-    db.transact(lambda connection: enrol(connection, "before"))
-    schema.upgrade(empty_engine)
-    db.transact(lambda connection: enrol(connection, "after"))
+def test_what_was_enrolled_without_the_flag_is_not_disabled(db: Database) -> None:
+    db.transact(lambda connection: enrol(connection, "cmp-1"))
     with db.reading() as connection:
-        found = list_resources(connection, HOST)
-    assert [(each.id, each.disabled, each.disabled_reason, each.reservable) for each in found] == [
-        ("before", False, None, True),
-        ("after", False, None, True),
-    ]
+        found = find_resource(connection, HOST, "cmp-1")
+    assert found is not None
+    assert (found.disabled, found.disabled_reason, found.reservable) == (False, None, True)
 
 
 @pytest.mark.parametrize("same", [{"reference": "other"}, {"id": "other"}])

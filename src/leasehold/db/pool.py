@@ -33,7 +33,7 @@ KEPT = 128
 NONCE_BYTES = 8
 NONCE_LENGTH = 11
 UNKNOWN = "." * NONCE_LENGTH
-"""Stands for the nonce of a generation that a version before schema 0005 wrote."""
+"""Stands for the nonce of a generation that a version without nonces wrote."""
 
 _LOCK_RANK = {HOST_POOL: 0, FLOATING_IP_POOL: 2}
 _LOCK_RANK_OF_PLUGINS = 1
@@ -94,7 +94,7 @@ class PoolState:
     """A pool's row at one moment: its generation, and its `nonces` as stored.
 
     `nonces` is `<generation of the newest>:` and then the nonces of `KEPT` generations, newest first; "" if there are
-    none. The newest may be older than the row's generation: a version before schema 0005 does not write any.
+    none. The newest may be older than the row's generation: a version without nonces does not write any.
     `waiting` says that a lease may wait for resources of the pool.
     """
 
@@ -223,7 +223,7 @@ def move_pools(connection: Connection, names: Collection[str]) -> LockedPools:
     This is for transactions that are rolled back unless they change the pools. The generations are those from before,
     as `lock_pools` returns them, and `bump_pools` then finds nothing left to do. The lock keeps every other transaction
     of this node from the row, and on Galera the write conflicts with that of any other node, whenever it is made. A row
-    of a version before schema 0005 is only locked.
+    that a version without nonces wrote is only locked.
     """
     move = _MOVE_ON_MARIADB if connection.dialect.name == "mysql" else _MOVE
     states: dict[str, PoolState] = {}

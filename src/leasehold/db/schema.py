@@ -2,7 +2,8 @@
 
 Old processes run on while the schema is upgraded, and new ones start beside them (`leasehold.db.migrations`). So the
 database records the first revision whose code works on it. A process refuses a newer schema only if its code is older
-than that.
+than that. Revisions are numbers of four digits, so their order as texts is that of the numbers. A database may record
+one that is older than the first that is here, which makes all tables at once (docs/decisions/0120).
 
 Importing Alembic takes longer than running everything else here, so only the functions that migrate import it.
 """
@@ -96,12 +97,19 @@ def check(engine: Engine) -> str:
 def _newer(connection: Connection, found: str | None) -> bool:
     """Say whether a newer version made the schema and this version works on it, too.
 
-    Raises SchemaError when the schema is unknown and does not record that this version works on it.
+    Raises SchemaError when the schema is older than the first revision that is here, and when it is unknown and does
+    not record that this version works on it.
     """
     if found is None or found in revisions():
         return False
+    first = next(iter(revisions()))
+    if found.isdecimal() and int(found) < int(first):
+        raise SchemaError(
+            f"The database has schema {found}, and this version upgrades databases from {first} on: first run "
+            "leasehold-manage db upgrade of an older version, which knows both."
+        )
     oldest = _oldest(connection)
-    if oldest in revisions():
+    if oldest is not None and oldest <= head():
         return True
     if oldest is not None:
         raise SchemaError(
@@ -127,7 +135,7 @@ def upgrade(engine: Engine) -> None:
     """Bring the schema to the revision that this version needs; of several processes at once, one does it.
 
     A newer schema that this version can run on stays as it is. A migration that broke off half-way is resumed. Raises
-    SchemaError for a database that is not ours.
+    SchemaError for a database that is not ours, and for one whose schema is older than the first revision.
     """
     attempts = Retrying(
         retry=retry_if_exception(partial(_worth_another_try, engine)),
@@ -184,7 +192,7 @@ def _met_another(engine: Engine, error: BaseException) -> bool:
 
 
 def downgrade(engine: Engine, revision: str) -> None:
-    """Take the schema back to `revision`; `BASE` removes all tables with their rows."""
+    """Take the schema back to `revision`, which this version knows; `BASE` removes all tables with their rows."""
     with writing(engine) as connection, _alone(connection):
         found = _current(connection)
         if _newer(connection, found):

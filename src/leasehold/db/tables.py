@@ -62,15 +62,6 @@ clock = Table(
     **EXACT,
 )
 
-# This version does not use it. Older processes beside it still write to it, so a later version removes it.
-projects = Table(
-    "projects",
-    metadata,
-    Column("id", String(255), primary_key=True),
-    Column("generation", BigInteger, nullable=False, default=0),
-    **EXACT,
-)
-
 project_use = Table(
     "project_use",
     metadata,

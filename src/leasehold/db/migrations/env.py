@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from alembic import context
+from sqlalchemy import MetaData
 
-context.configure(connection=context.config.attributes["connection"])
+from leasehold.db.migrations.steps import NAMES
+
+context.configure(connection=context.config.attributes["connection"], target_metadata=MetaData(naming_convention=NAMES))
 with context.begin_transaction():
     context.run_migrations()

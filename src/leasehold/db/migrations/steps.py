@@ -1,4 +1,4 @@
-"""Helpers for revisions: types as they were when the revisions were written, and steps that may be run again."""
+"""Helpers for revisions: types and names as when the revisions were written, and steps that may be run again."""
 
 from __future__ import annotations
 
@@ -15,6 +15,13 @@ if TYPE_CHECKING:
 
 BIG_KEY: Final = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 """A 64-bit key that the database generates."""
+
+NAMES: Final = {
+    "pk": "pk_%(table_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_name)s",
+}
+"""The names of constraints that a revision does not name."""
 
 MOMENT: Final = sa.DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")
 """A moment in UTC with microseconds."""

@@ -15,7 +15,6 @@ from leasehold.api.handlers import (
     host,
     lease,
     lease_history,
-    maintenance,
     published_offer,
     region,
     resource,
@@ -39,7 +38,6 @@ from leasehold.api.models.holding import HolderList
 from leasehold.api.models.host import HostChange, HostCreation, HostList, OneHost
 from leasehold.api.models.lease import LeaseAmendment, LeaseCreation, LeaseList, OneLease, SwapRequest
 from leasehold.api.models.lease_history import LeaseHistoryAnswer
-from leasehold.api.models.maintenance import MaintenanceCreation, MaintenanceList, OneMaintenance
 from leasehold.api.models.property import OneDefinition, PrivacyChange, PropertyList
 from leasehold.api.models.published_offer import (
     ClaimCreation,
@@ -76,7 +74,6 @@ from leasehold.api.policies import floatingip as floatingip_rules
 from leasehold.api.policies import held_offer as held_offer_rules
 from leasehold.api.policies import host as host_rules
 from leasehold.api.policies import lease as lease_rules
-from leasehold.api.policies import maintenance as maintenance_rules
 from leasehold.api.policies import published_offer as published_offer_rules
 from leasehold.api.policies import region as region_rules
 from leasehold.api.policies import resource as resource_rules
@@ -88,7 +85,7 @@ from leasehold.api.route import ACCEPTED, CHOICES, CREATED, EVERY, GONE, V1_2, V
 from leasehold.model.refused import Operation
 
 _L, _H, _F, _R = lease_rules, host_rules, floatingip_rules, resource_rules
-_S, _M, _C = subscription_rules, maintenance_rules, series_rules
+_S, _C = subscription_rules, series_rules
 _Q, _O, _T = availability_rules, held_offer_rules, template_rules
 _G, _N, _U = region_rules, audit_rules, published_offer_rules
 _NARROW, _ALL = ("lease_id", "reservation_id"), ("detail", "all")
@@ -106,7 +103,6 @@ _FREE, _EVERYWHERE = "/v1/availability", "/v1/regions/availability"
 _OFFERS, _OFFER = "/v1/offers", "/v1/offers/{offer_id}"
 _TEMPLATES, _TEMPLATE = "/v1/lease-templates", "/v1/lease-templates/{template_id}"
 _PUBLISHED, _ONE_PUBLISHED = "/v1/published-offers", "/v1/published-offers/{published_id}"
-_WINDOWS, _WINDOW = "/v1/maintenances", "/v1/maintenances/{maintenance_id}"
 _READING = ("after", "limit", "wait", "lease_id", "all_projects")
 _KEY, _MATCH = ("Idempotency-Key",), ("If-Match",)
 _BOTH, _AMENDS = (*_KEY, *_MATCH), (_L.GET, _L.PUT)
@@ -196,16 +192,6 @@ ROUTES: tuple[Route, ...] = (
     V1_2("GET", _RESOURCE, resource.show, (_R.GET,), None, OneResource),
     V1_2("PUT", _RESOURCE, resource.change, (_R.GET, _R.PUT), ResourceChange, OneResource),
     V1_2("DELETE", _RESOURCE, resource.delete, (_R.GET, _R.DELETE), success=GONE),
-    V1_2(
-        *("GET", _WINDOWS, maintenance.list_maintenances, (_M.GET,), None, MaintenanceList),
-        filters=("limit", "marker", *FILTERS),
-    ),
-    V1_2(
-        *("POST", _WINDOWS, maintenance.create, (_M.POST,), MaintenanceCreation, OneMaintenance, CREATED),
-        counts=Operation.MAINTENANCE,
-    ),
-    V1_2("GET", _WINDOW, maintenance.show, (_M.GET,), None, OneMaintenance),
-    V1_2("DELETE", _WINDOW, maintenance.delete, (_M.DELETE,), success=GONE),
     V1_2("GET", f"{_RESOURCE}/allocation", allocation.show, (_R.GET_ALLOCATIONS,), None, OneAllocation, query=_NARROW),
     V1_2(
         *("GET", "/v1/subscriptions", subscription.list_subscriptions, (_S.GET,), None, SubscriptionList),

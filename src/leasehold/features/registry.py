@@ -22,6 +22,7 @@ NAMES: Final = (
     "console",
     "feed",
     "forecast",
+    "maintenance",
     "owned_resource",
     "preemption",
     "refusal",

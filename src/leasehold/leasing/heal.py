@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from sqlalchemy.exc import SQLAlchemyError
 
 from leasehold.db.allocation import leases_on
+from leasehold.db.closures import windows_on
 from leasehold.db.healing import lacking_leases, leases_that_lost, stuck_resources, types_of
 from leasehold.db.lease import find_lease
-from leasehold.db.maintenance import windows_on
 from leasehold.db.outbox import put_event
 from leasehold.db.pool import lock_pools
 from leasehold.db.resource import all_fits, changed_in_the_cloud, failed_resources

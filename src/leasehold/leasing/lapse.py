@@ -20,7 +20,6 @@ from leasehold.model.errors import (
     AmendmentDeniedError,
     InUseError,
     LimitExceededError,
-    MaintenanceConflictError,
     NoReplacementError,
     NotEnoughError,
     NotFreeInOfferError,
@@ -49,7 +48,6 @@ REASONS = (
     InUseError,
     LimitExceededError,
     AmendmentDeniedError,
-    MaintenanceConflictError,
     NotFreeInOfferError,
 )
 """The refusals of a decision that something may be the reason for which an offer holds."""

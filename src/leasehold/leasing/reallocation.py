@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from leasehold.db.maintenance import windows_on
+from leasehold.db.closures import windows_on
 from leasehold.db.resource import failed_resources
 from leasehold.leasing.allocations import (
     Rewriting,

@@ -371,12 +371,6 @@ class TemplateNameError(ConflictError):
         super().__init__(message, field="name", details={"name": name})
 
 
-class MaintenanceConflictError(ConflictError):
-    """Leases have the hosts in the maintenance window, and the request does not say that they may."""
-
-    code = "leasehold.maintenance.conflict"
-
-
 class BusyError(ConflictError):
     """The lease is in the middle of an operation; the same request works a little later."""
 

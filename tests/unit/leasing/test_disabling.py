@@ -11,13 +11,14 @@ from leasehold.db.resource import find_resource
 from leasehold.db.tables import outbox
 from leasehold.features.alarm.model import AlarmDraft
 from leasehold.features.alarm.use import AlarmWatch, get_alarm, make_alarm
+from leasehold.features.maintenance.model import MaintenanceConflictError
 from leasehold.leasing import resource as resources
 from leasehold.leasing.create import create_lease
 from leasehold.leasing.queries import list_resources
 from leasehold.manager.monitor import check_once
 from leasehold.model.caller import Sight
 from leasehold.model.draft import LeaseDraft
-from leasehold.model.errors import InUseError, MaintenanceConflictError, NotEnoughError, NotFoundError
+from leasehold.model.errors import InUseError, NotEnoughError, NotFoundError
 from leasehold.model.lease_type import LeaseType
 from leasehold.model.refusal import NoWindow
 from leasehold.model.resource import FLOATING_IP, HOST, Disabling

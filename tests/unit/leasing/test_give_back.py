@@ -12,13 +12,13 @@ from sqlalchemy import select, update
 from leasehold.cloud.sandbox.boots import Order
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.db.tables import allocations, outbox
+from leasehold.features.maintenance.model import MaintenanceConflictError
 from leasehold.model.ending import LATEST
 from leasehold.model.errors import (
     ConflictError,
     InUseError,
     InvalidInputError,
     LimitExceededError,
-    MaintenanceConflictError,
     NotEnoughError,
     TooMuchHeldError,
 )

@@ -10,11 +10,12 @@ import pytest
 from sqlalchemy import select, update
 
 from leasehold.db.tables import leases, outbox, reservations
-from leasehold.leasing.maintenance import request_of
+from leasehold.features.maintenance.model import MaintenanceConflictError
+from leasehold.features.maintenance.use import request_of
 from leasehold.leasing.swap import swap_resource
 from leasehold.manager.monitor import check_once
 from leasehold.model.draft import SwapWish
-from leasehold.model.errors import InUseError, InvalidInputError, MaintenanceConflictError, NotEnoughError
+from leasehold.model.errors import InUseError, InvalidInputError, NotEnoughError
 from leasehold.model.lease_type import LeaseType
 from tests.approver import approving
 from tests.counts.meter import Meter

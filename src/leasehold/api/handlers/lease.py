@@ -21,7 +21,6 @@ from leasehold.api.listing import Listing
 from leasehold.api.once import IF_MATCH, amending_once, check_once, fingerprint, idempotency_key
 from leasehold.api.policies import host as host_rules
 from leasehold.api.policies import lease as lease_rules
-from leasehold.api.policies import maintenance as maintenance_rules
 from leasehold.api.sizes import check_sizes
 from leasehold.api.spans import (
     OF_END,
@@ -280,7 +279,7 @@ def delete(call: Call, lease: Lease) -> Reply:
 def _check_maintenance(call: Call, lease: Lease) -> None:
     """Raise ForbiddenError if the lease is a maintenance window and the caller is not who may make or delete one."""
     if lease.is_maintenance:
-        call.api.policies.require(maintenance_rules.DELETE, call.caller, call.caller)
+        call.api.policies.require(lease_rules.CHANGE_MAINTENANCE, call.caller, call.caller)
 
 
 def _reply(call: Call, lease: Lease) -> Reply:

@@ -17,7 +17,6 @@ from leasehold.api.policies import (
     held_offer,
     host,
     lease,
-    maintenance,
     published_offer,
     region,
     resource,
@@ -41,7 +40,6 @@ MOST_REMEMBERED = 4096
 _NEWER = (
     event_log,
     subscription,
-    maintenance,
     series,
     availability,
     held_offer,

@@ -23,6 +23,8 @@ LEND = "leasehold:leases:lend"
 OFFER = "leasehold:leases:offer"
 GET_HISTORY = "leasehold:leases:get_history"
 GET_DELETED = "leasehold:leases:get_deleted"
+CHANGE_MAINTENANCE = "leasehold:maintenances:delete"
+"""Who changes the lease of a maintenance window needs the rule about deleting one."""
 
 RULES = [
     owned(GET, READER_OR_ADMIN, "List leases, or show one.", "GET", "/v1/leases"),

@@ -7,10 +7,10 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from leasehold.db.audit import kept_allocations, kept_by, lost_leases, without_lease, work_for
+from leasehold.db.closures import maintenance_reservations
 from leasehold.db.hold import held_in_vain
 from leasehold.db.holding import wrongly_noted
 from leasehold.db.lease import CHUNK, each_lease
-from leasehold.db.maintenance import maintenance_reservations
 from leasehold.db.task import LEASE
 from leasehold.leasing.lifecycle import next_moment
 from leasehold.model.agreement import AGREEING

@@ -5,19 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold.api.call import Reply
+from leasehold.api.dates import to_record, to_wire
+from leasehold.api.lease_filter import FILTERS as LEASE_KEYS
 from leasehold.api.lease_filter import asked_part
 from leasehold.api.listing import Listing
+from leasehold.api.route import CREATED, GONE, V1_2
 from leasehold.api.spans import ending_as_sent, named_as_sent, parse_window
 from leasehold.api.versions import FILTERS
-from leasehold.api.views.maintenance import show_maintenance
-from leasehold.leasing import maintenance as windows
+from leasehold.features.maintenance import use as windows
+from leasehold.features.maintenance.bodies import MaintenanceCreation, MaintenanceList, OneMaintenance
+from leasehold.features.maintenance.model import MaintenanceDraft, OnConflict
+from leasehold.features.maintenance.rules import DELETE, GET, POST, RULES
 from leasehold.leasing import queries
-from leasehold.model.maintenance import MaintenanceDraft, OnConflict
+from leasehold.model.refused import Operation
 from leasehold.model.resource import MAINTENANCE
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
-    from leasehold.api.models.maintenance import MaintenanceCreation
+    from leasehold.features.maintenance.bodies import MaintenanceAnswer
+    from leasehold.model.lease import Lease
+
+__all__ = ["ROUTES", "RULES"]
 
 
 def list_maintenances(call: Call) -> Reply:
@@ -52,3 +60,34 @@ def delete(call: Call, maintenance_id: str) -> Reply:
     """Delete a maintenance window; the leases that were moved stay where they are."""
     windows.delete_maintenance(call.service, maintenance_id)
     return Reply()
+
+
+def show_maintenance(lease: Lease) -> MaintenanceAnswer:
+    """Return a window by its lease."""
+    request = windows.request_of(lease)
+    return {
+        "id": lease.id,
+        "name": lease.name,
+        "project_id": lease.project_id,
+        "user_id": lease.user_id,
+        "start_date": to_wire(lease.window.start),
+        "end_date": to_wire(lease.window.end),
+        "status": lease.status.value,
+        "hosts": list(request.hosts),
+        "moved": list(request.moved),
+        "warned": list(request.warned),
+        "created_at": to_record(lease.created_at),
+        "updated_at": to_record(lease.updated_at),
+    }
+
+
+_ALL, _ONE = "/v1/maintenances", "/v1/maintenances/{maintenance_id}"
+ROUTES = (
+    V1_2("GET", _ALL, list_maintenances, (GET,), None, MaintenanceList, filters=("limit", "marker", *LEASE_KEYS)),
+    V1_2(
+        *("POST", _ALL, create, (POST,), MaintenanceCreation, OneMaintenance, CREATED),
+        counts=Operation.MAINTENANCE,
+    ),
+    V1_2("GET", _ONE, show, (GET,), None, OneMaintenance),
+    V1_2("DELETE", _ONE, delete, (DELETE,), success=GONE),
+)

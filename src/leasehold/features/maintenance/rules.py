@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from leasehold.api.policies.base import admin_only
+from leasehold.api.policies.lease import CHANGE_MAINTENANCE
 
 GET = "leasehold:maintenances:get"
 POST = "leasehold:maintenances:post"
-DELETE = "leasehold:maintenances:delete"
+DELETE = CHANGE_MAINTENANCE
 
 _ALL = "/v1/maintenances"
 _ONE = f"{_ALL}/{{maintenance_id}}"

@@ -13,11 +13,13 @@ from uuid import uuid4
 
 from leasehold.db.allocation import Grant, insert_allocations
 from leasehold.db.lease import find_lease, insert_lease, save_lease
-from leasehold.db.maintenance import leases_within
 from leasehold.db.outbox import put_event
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.resource import list_resources
 from leasehold.db.task import LEASE, add_task, hurry_task
+from leasehold.features.maintenance.model import Concerned, Fate, MaintenanceConflictError, OnConflict
+from leasehold.features.maintenance.plan import Moved, Planning
+from leasehold.features.maintenance.store import leases_within
 from leasehold.leasing.allocations import held_by
 from leasehold.leasing.dates import asked_window
 from leasehold.leasing.decide import promised_window
@@ -25,16 +27,14 @@ from leasehold.leasing.delete import delete_lease
 from leasehold.leasing.exchange import Change, Held, replace_allocations
 from leasehold.leasing.flags import put_flag_event, with_flags
 from leasehold.leasing.lapse import decide_anew
-from leasehold.leasing.maintenance_plan import Moved, Planning
 from leasehold.leasing.rebinding import Rebinding
 from leasehold.leasing.survey import any_broken
 from leasehold.metrics.decision import decision
 from leasehold.model.allocation import Pick
 from leasehold.model.draft import LeaseDraft
-from leasehold.model.errors import InvalidInputError, MaintenanceConflictError, NotFoundError
+from leasehold.model.errors import InvalidInputError, NotFoundError
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.lease import Event, Lease
-from leasehold.model.maintenance import Concerned, Fate, OnConflict
 from leasehold.model.reservation import Reservation
 from leasehold.model.resource import HOST, HOST_POOL, MAINTENANCE
 from leasehold.model.segment import Cause
@@ -48,12 +48,12 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.calendar.snapshot import Snapshot
+    from leasehold.features.maintenance.model import MaintenanceDraft
     from leasehold.leasing.calendars import Evaluated
     from leasehold.leasing.flags import Flags
     from leasehold.leasing.mending import Mending
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller
-    from leasehold.model.maintenance import MaintenanceDraft
     from leasehold.model.resource import Resource
     from leasehold.model.windows import Window
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from leasehold.model.errors import InUseError
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
@@ -58,3 +60,9 @@ class Concerned:
 
     lease: Lease
     fate: Fate
+
+
+class MaintenanceConflictError(InUseError):
+    """Leases have the hosts in the maintenance window, and the request does not say that they may."""
+
+    code = "leasehold.maintenance.conflict"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from leasehold.features.maintenance.model import Concerned, Fate
 from leasehold.leasing.allocations import held_by
 from leasehold.leasing.decide import promised_window
 from leasehold.leasing.mending import HealTerms, PluginBugError, mend
 from leasehold.leasing.mending_room import MadeRoom, made_room
 from leasehold.model.heal_policy import HealPolicy
-from leasehold.model.maintenance import Concerned, Fate
 from leasehold.model.resource import HOST_POOL
 from leasehold.model.states import EventType, LeaseStatus
 

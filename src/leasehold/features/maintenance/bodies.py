@@ -16,7 +16,7 @@ from leasehold.api.models.lease import (
     Duration,
 )
 from leasehold.api.models.name import Name  # noqa: TC001 - read at run time
-from leasehold.model.maintenance import OnConflict
+from leasehold.features.maintenance.model import OnConflict
 
 MOST_HOSTS = 1_000
 _WORDS = [each.value for each in OnConflict]

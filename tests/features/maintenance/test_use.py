@@ -11,15 +11,10 @@ from sqlalchemy import select
 
 from leasehold.conf.settings import LimitSettings
 from leasehold.db.tables import outbox
+from leasehold.features.maintenance.model import MaintenanceConflictError
+from leasehold.features.maintenance.use import delete_maintenance, request_of
 from leasehold.leasing import queries
-from leasehold.leasing.maintenance import delete_maintenance, request_of
-from leasehold.model.errors import (
-    InUseError,
-    InvalidInputError,
-    LeaseholdError,
-    MaintenanceConflictError,
-    NotEnoughError,
-)
+from leasehold.model.errors import InUseError, InvalidInputError, LeaseholdError, NotEnoughError
 from leasehold.model.heal_policy import HealPolicy
 from leasehold.model.resource import MAINTENANCE
 from leasehold.model.states import LeaseStatus

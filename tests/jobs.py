@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold.features.registry import FEATURES
+from leasehold.leasing.job import Job
 from leasehold.manager.job_thread import JobThread
 from leasehold.manager.jobs import core_jobs
 
@@ -15,5 +16,5 @@ if TYPE_CHECKING:
 def job_of(service: Service, name: str) -> JobThread:
     """Return the thread that a manager over `service` has for the job of this name, not started."""
     jobs = [*core_jobs(service), *(job for each in FEATURES for job in each.jobs(service))]
-    (found,) = (job for job in jobs if job.name == name)
+    (found,) = (job for job in jobs if isinstance(job, Job) and job.name == name)
     return JobThread(found)

@@ -25,7 +25,6 @@ from leasehold.api.policies import (
     region,
     resource,
     series,
-    subscription,
     template,
     timeline,
 )
@@ -92,7 +91,6 @@ POLICY_SECTIONS: Mapping[str, Any] = {
     "Floating IPs": floatingip,
     "Resources of any type": resource,
     "The event log": event_log,
-    "Subscriptions to it": subscription,
     "Availability": availability,
     "The timeline": timeline,
     "Regions": region,

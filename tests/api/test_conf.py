@@ -12,6 +12,8 @@ from oslo_config import cfg, types
 from leasehold import conf
 from leasehold.cmd.options import configure
 from leasehold.conf.load import GROUPS
+from leasehold.features.registry import load, options
+from leasehold.features.subscription.settings import DeliverySettings
 from leasehold.model.resource import FLOATING_IP, HOST
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ def written(tmp_path: Path, text: str, name: str = "leasehold.conf") -> str:
 
 
 def test_11_defaults() -> None:
-    config = conf.load()
+    config = load()
     assert (config.api.host, config.api.port) == ("0.0.0.0", 1234)  # noqa: S104 - Blazar's default
     assert config.api.auth_strategy == "keystone"
     assert config.settings.leases.before_end == timedelta(minutes=60)
@@ -77,7 +79,7 @@ connection = mysql+pymysql://blazar:secret@db/blazar
 """,
         "blazar.conf",
     )
-    config = conf.load(["--config-file", path])
+    config = load(["--config-file", path])
     leases, cloud, manager = config.settings.leases, config.settings.cloud, config.settings.manager
     assert (config.api.host, config.api.port, config.api.auth_strategy) == ("192.0.2.7", 8000, "http_basic")
     assert config.settings.plugins == ("physical:host", "virtual:instance", "site:special")
@@ -98,30 +100,30 @@ connection = mysql+pymysql://blazar:secret@db/blazar
 
 def test_the_lead_of_hosts_has_an_option_of_its_own_too(tmp_path: Path) -> None:
     written(tmp_path, "[physical:host]\nlead_seconds = 600\n")
-    assert conf.load().settings.leases.lead_time_by_type == {HOST: timedelta(minutes=10)}
+    assert load().settings.leases.lead_time_by_type == {HOST: timedelta(minutes=10)}
     written(tmp_path, "[DEFAULT]\nlead_time_by_type = physical:host=600\n[physical:host]\nlead_seconds = 600\n")
-    assert conf.load().settings.leases.lead_time_by_type == {HOST: timedelta(minutes=10)}
+    assert load().settings.leases.lead_time_by_type == {HOST: timedelta(minutes=10)}
     written(tmp_path, "[DEFAULT]\nlead_time_by_type = physical:host=0\n")
-    assert conf.load().settings.leases.lead_time_by_type == {}
+    assert load().settings.leases.lead_time_by_type == {}
 
 
 def test_types_that_are_gone_for_good_have_blazars_names_as_well(tmp_path: Path) -> None:
     written(tmp_path, "[manager]\nplugins = physical:host\nforgotten_plugins = virtual.floatingip.plugin, site:badge\n")
-    assert conf.load().settings.manager.forgotten_plugins == {"virtual:floatingip", "site:badge"}
+    assert load().settings.manager.forgotten_plugins == {"virtual:floatingip", "site:badge"}
     written(tmp_path, "[manager]\nplugins = physical.host.plugin\nforgotten_plugins = physical:host, site:badge\n")
     with pytest.raises(
         conf.ConfigurationError, match=r"forgotten_plugins names physical:host, which \[manager\] plugins"
     ):
-        conf.load()
+        load()
 
 
 def test_the_floor_of_the_reservation_pool_is_not_above_its_ceiling(tmp_path: Path) -> None:
     written(tmp_path, "[physical:host]\npool_floor = 2\npool_ceiling = 2\npool_seconds = 30\n")
-    settings = conf.load().settings.manager
+    settings = load().settings.manager
     assert (settings.pool_seconds, settings.pool_size.floor, settings.pool_size.ceiling) == (30.0, 2, 2)
     written(tmp_path, "[physical:host]\npool_floor = 3\npool_ceiling = 2\n")
     with pytest.raises(conf.ConfigurationError, match="pool_floor is 3"):
-        conf.load()
+        load()
 
 
 @pytest.mark.parametrize(
@@ -139,7 +141,7 @@ def test_the_floor_of_the_reservation_pool_is_not_above_its_ceiling(tmp_path: Pa
 )
 def test_which_types_are_looked_at_on_a_notification(tmp_path: Path, text: str, types: set[str]) -> None:
     """Whether the types exist is known when their plugins are loaded."""
-    assert conf.load(["--config-file", written(tmp_path, text)]).settings.bridge.pushed == types
+    assert load(["--config-file", written(tmp_path, text)]).settings.bridge.pushed == types
 
 
 @pytest.mark.parametrize(
@@ -151,7 +153,7 @@ def test_which_types_are_looked_at_on_a_notification(tmp_path: Path, text: str, 
     ],
 )
 def test_when_an_end_is_warned_of(tmp_path: Path, text: str, seconds: tuple[int, ...]) -> None:
-    manager = conf.load(["--config-file", written(tmp_path, f"[manager]\n{text}\n")]).settings.manager
+    manager = load(["--config-file", written(tmp_path, f"[manager]\n{text}\n")]).settings.manager
     assert manager.warn_before_end == seconds
 
 
@@ -173,8 +175,9 @@ allowed_domains = Example.org, cs.example.edu
 apart_seconds = 60
 """,
     )
-    settings = conf.load(["--config-file", path]).settings
-    delivery, email = settings.delivery, settings.delivery.email
+    settings = load(["--config-file", path]).settings
+    delivery = settings.of(DeliverySettings)
+    email = delivery.email
     assert list(map(str, delivery.allowed_networks)) == ["10.1.0.0/16", "fd00::/8"]
     assert list(map(str, delivery.refused_networks)) == ["192.0.2.0/24"]
     assert (email.host, email.port, email.security, email.username) == ("mail.example.org", 465, "tls", "leasehold")
@@ -187,7 +190,7 @@ apart_seconds = 60
 def test_default_properties_are_json_in_which_a_dollar_is_doubled(tmp_path: Path) -> None:
     text = '{"physical:host": ["==", "$$gpu", "False"], "site:lamp": ["not", ["==", "$$hue", "é"]]}'
     path = written(tmp_path, f"[manager]\ndefault_properties_by_type = {text}\n")
-    found = conf.load(["--config-file", path]).settings.leases.default_properties_by_type
+    found = load(["--config-file", path]).settings.leases.default_properties_by_type
     assert found == {
         "physical:host": '["==", "$gpu", "False"]',
         "site:lamp": '["not", ["==", "$hue", "\\u00e9"]]',
@@ -196,13 +199,13 @@ def test_default_properties_are_json_in_which_a_dollar_is_doubled(tmp_path: Path
 
 def test_the_file_in_the_working_directory_is_found(tmp_path: Path) -> None:
     written(tmp_path, "[DEFAULT]\nport = 4321\n")
-    assert conf.load().api.port == 4321
+    assert load().api.port == 4321
 
 
 def test_defaults_of_a_program_stand_below_the_file(tmp_path: Path) -> None:
     written(tmp_path, "[DEFAULT]\nport = 4321\n")
     defaults = {("DEFAULT", "port"): 1, ("DEFAULT", "host"): "127.0.0.1", ("api", "auth_strategy"): "none"}
-    config = conf.load(defaults=defaults)
+    config = load(defaults=defaults)
     assert (config.api.port, config.api.host, config.api.auth_strategy) == (4321, "127.0.0.1", "none")
 
 
@@ -245,7 +248,7 @@ def test_what_cannot_be_used_ends_with_a_sentence(
 ) -> None:
     path = written(tmp_path, text)
     with pytest.raises(conf.ConfigurationError):
-        conf.load(["--config-file", path])
+        load(["--config-file", path])
     with pytest.raises(SystemExit) as left:
         configure("leasehold-api", ["--config-file", path])
     assert left.value.code == 2
@@ -255,7 +258,7 @@ def test_what_cannot_be_used_ends_with_a_sentence(
 def test_the_policy_file_is_found_beside_the_configuration(tmp_path: Path) -> None:
     path = written(tmp_path, "")
     policy = written(tmp_path, "{}", "policy.yaml")
-    assert conf.load(["--config-file", path]).api.policy.file == policy
+    assert load(["--config-file", path]).api.policy.file == policy
 
 
 TOO_LONG = {
@@ -278,7 +281,7 @@ def test_a_time_that_is_longer_than_any_calendar_is_refused_by_name(
 ) -> None:
     written(tmp_path, f"[{group}]\n{name} = {value}\n")
     with pytest.raises(conf.ConfigurationError, match=name):
-        conf.load()
+        load()
 
 
 class Listener(cfg.ConfigOpts):
@@ -299,13 +302,15 @@ def test_nothing_takes_a_number_that_cannot_be_counted_with(tmp_path: Path) -> N
     listener = Listener()
     for each in GROUPS:
         each.register(listener)
+    for more in options():
+        more.register(listener)
     assert len(listener.numbers) > 100
     accepted = []
     for group, option in listener.numbers:
         for value in ("inf", "-inf", "nan", "1e300") if isinstance(option.type, types.Float) else ("9" * 25,):
             written(tmp_path, f"[{group}]\n{option.dest} = {value}\n")
             with contextlib.suppress(conf.ConfigurationError):
-                conf.load()
+                load()
                 accepted.append((group, option.dest, value))
     assert accepted == []
 
@@ -313,26 +318,26 @@ def test_nothing_takes_a_number_that_cannot_be_counted_with(tmp_path: Path) -> N
 def test_the_longest_times_that_are_accepted_can_be_counted_with(tmp_path: Path) -> None:
     year = {"minutes_before_end_lease": 366 * 24 * 60}
     written(tmp_path, "[manager]\n" + "".join(f"{name} = {value}\n" for name, value in year.items()))
-    assert conf.load().settings.leases.before_end == timedelta(days=366)
+    assert load().settings.leases.before_end == timedelta(days=366)
     written(tmp_path, "[manager]\nminutes_before_end_lease = 527041\n")
     with pytest.raises(conf.ConfigurationError, match="minutes_before_end_lease"):
-        conf.load()
+        load()
     written(tmp_path, "[manager]\nminutes_before_end_lease = -1\n")
     with pytest.raises(conf.ConfigurationError, match="minutes_before_end_lease"):
-        conf.load()
+        load()
 
 
 def test_regions_have_names_and_urls(tmp_path: Path) -> None:
     written(tmp_path, "[regions]\npeers = Two=https://two.example/v1/, Three = http://three.example:8000\n")
-    assert conf.load().api.regions.peers == {"Two": "https://two.example/v1", "Three": "http://three.example:8000/v1"}
-    assert conf.load().api.regions.name == "RegionOne"
+    assert load().api.regions.peers == {"Two": "https://two.example/v1", "Three": "http://three.example:8000/v1"}
+    assert load().api.regions.name == "RegionOne"
     written(tmp_path, "[DEFAULT]\nos_region_name = North\n")
-    assert conf.load().api.regions.name == "North"
+    assert load().api.regions.name == "North"
     # The region whose Nova the service works on is its own; a section comes before Blazar's option.
     written(tmp_path, "[DEFAULT]\nos_region_name = North\n[nova]\nregion_name = South\n")
-    assert conf.load().api.regions.name == "South"
+    assert load().api.regions.name == "South"
     written(tmp_path, "[regions]\nname = West\n[nova]\nregion_name = South\n")
-    assert conf.load().api.regions.name == "West"
+    assert load().api.regions.name == "West"
 
 
 WRONG_PEERS = (
@@ -349,4 +354,4 @@ WRONG_PEERS = (
 def test_a_region_that_cannot_be_asked_is_refused_at_the_start(tmp_path: Path, peers: str) -> None:
     written(tmp_path, f"[regions]\npeers = {peers}\n")
     with pytest.raises(conf.ConfigurationError, match=r"\[regions\] peers"):
-        conf.load()
+        load()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from leasehold.cmd.web import make_app
-from leasehold.conf.settings import DeliverySettings, EmailSettings
+from leasehold.features.subscription.settings import DeliverySettings, EmailSettings
 from tests.api.conftest import Client
 from tests.api.test_leases import HOST, MAKE, made, make
 from tests.factory import flavors, floating_ips, instances
@@ -195,7 +195,7 @@ def test_an_e_mail_before_the_end_is_granted_to_who_gets_it(
 ) -> None:
     assert host
     delivery = DeliverySettings(email=EmailSettings(host="127.0.0.1", allowed_domains=("example.org",)))
-    mailing = replace(service, settings=replace(service.settings, delivery=delivery))
+    mailing = replace(service, settings=service.settings.having(delivery))
     member = Client(LocalClient(make_app(mailing, settings)), version=version)
     lease = made(member, reservations=[HOST])
     path, change = f"/v1/leases/{lease['id']}", [{"id": lease["reservations"][0]["id"], "before_end": "email"}]

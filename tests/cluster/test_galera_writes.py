@@ -16,7 +16,7 @@ from sqlalchemy import insert, make_url, select, text
 from sqlalchemy.exc import OperationalError
 
 from leasehold.conf.database import DatabaseSettings
-from leasehold.conf.settings import DeliverySettings, Settings
+from leasehold.conf.settings import Settings
 from leasehold.db import schema
 from leasehold.db.engine import open_engine
 from leasehold.db.lease import insert_lease
@@ -25,10 +25,10 @@ from leasehold.db.store import Database, UnknownOutcomeError
 from leasehold.db.tables import leases, pools, tasks
 from leasehold.db.task import claim_tasks
 from leasehold.db.together import together
-from leasehold.leasing import subscription
+from leasehold.features.subscription import use as subscription
+from leasehold.features.subscription.model import Channel, TooManySubscriptionsError
+from leasehold.features.subscription.settings import DeliverySettings
 from leasehold.model.caller import Caller
-from leasehold.model.errors import TooManySubscriptionsError
-from leasehold.model.subscription import Channel
 from tests.db.examples import lease, statements, write
 from tests.factory import Clock, open_service
 from tests.processes import BIN, wait_for
@@ -97,7 +97,7 @@ def test_a_node_gets_each_write_by_itself(nodes: list[Database]) -> None:
 def test_a_limit_that_is_counted_holds_on_all_nodes_together(node_urls: list[str], nodes: list[Database]) -> None:
     """A count is no write, so two nodes would both add the last one: each writes the row of the project as well."""
     delivery = DeliverySettings(subscriptions=1, http=True, allowed_networks=(ip_network("127.0.0.0/8"),))
-    worlds = [open_service(url, clock=Clock(), settings=Settings(delivery=delivery)) for url in node_urls]
+    worlds = [open_service(url, clock=Clock(), settings=Settings().having(delivery)) for url in node_urls]
     member, together_now = Caller("alice", "demo"), threading.Barrier(len(worlds))
 
     def one_more(world: World) -> str | None:

@@ -19,7 +19,6 @@ from leasehold.api.handlers import (
     published_offer,
     resource,
     series,
-    subscription,
     template,
 )
 from leasehold.api.views.floatingip import show_floating_ip
@@ -27,12 +26,10 @@ from leasehold.api.views.host import show_host
 from leasehold.api.views.published_offer import show_published
 from leasehold.api.views.resource import show_resource
 from leasehold.api.views.series import show_series
-from leasehold.api.views.subscription import show_subscription
 from leasehold.api.views.template import show_template
 from leasehold.db import published_offer as offer_rows
 from leasehold.db import resource as resource_rows
 from leasehold.db import series as series_rows
-from leasehold.db import subscription as subscription_rows
 from leasehold.db import template as template_rows
 from leasehold.db.lease import insert_lease
 from leasehold.db.tables import resources
@@ -47,6 +44,10 @@ from leasehold.features.feed.model import Feed
 from leasehold.features.owned_resource import api as owned_resource
 from leasehold.features.owned_resource.api import show_owned
 from leasehold.features.owned_resource.use import list_owned
+from leasehold.features.subscription import api as subscription
+from leasehold.features.subscription import store as subscription_rows
+from leasehold.features.subscription.api import show_subscription
+from leasehold.features.subscription.model import Channel, Subscription
 from leasehold.leasing.held_offer import list_offers
 from leasehold.model.errors import InvalidInputError
 from leasehold.model.paging import WHOLE, Part, Sort
@@ -54,7 +55,6 @@ from leasehold.model.published_offer import OfferedPart, PublishedOffer
 from leasehold.model.resource import FLOATING_IP, FLOATING_IP_POOL, HOST
 from leasehold.model.series import Series
 from leasehold.model.states import LeaseStatus
-from leasehold.model.subscription import Channel, Subscription
 from leasehold.model.template import Template
 from tests.db.examples import NOW, active, enrol, hold, hour, hours, lease, write
 

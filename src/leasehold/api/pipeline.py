@@ -20,7 +20,6 @@ from leasehold.leasing import queries
 from leasehold.leasing.held_offer import get_offer
 from leasehold.leasing.lease_history import get_any_lease
 from leasehold.leasing.series import get_series
-from leasehold.leasing.subscription import get_subscription
 from leasehold.leasing.template import get_template
 from leasehold.model.actor import Actor, acting
 from leasehold.model.errors import LimitExceededError, NotEnoughError, UnauthorizedError
@@ -100,16 +99,13 @@ def authorize(call: Call, route: Route, values: Mapping[str, str]) -> dict[str, 
     """Check the policies, and return the handler's arguments from the path: a lease or a series, not its id.
 
     The target of a lease's rules is the owner of the lease, never the caller (contract http-api §5.2), and so for a
-    series, a subscription, an offer, a template and every other noun.
+    series, an offer, a template and every other noun.
     """
     arguments: dict[str, Any] = dict(values)
     target: Any = call.caller
     if "lease_id" in arguments:
         find = get_any_lease if route.shows_past(call) else queries.get_lease
         target = arguments["lease"] = find(call.service, arguments.pop("lease_id"))
-    if "subscription_id" in arguments:
-        ident = arguments.pop("subscription_id")
-        target = arguments["subscription"] = get_subscription(call.service, ident)
     if route.noun is not None:
         target = arguments[route.noun.argument] = route.noun.find(call.service, arguments.pop(route.noun.variable))
     if "series_id" in arguments:

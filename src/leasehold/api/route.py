@@ -52,7 +52,7 @@ class Route:
     """One method of one path.
 
     The target of `rules` is the caller's own project, or the owner of what the path names, which the handler gets: a
-    `noun`, or what has a `lease_id`, a `series_id`, a `subscription_id`, an `offer_id` or a `template_id`.
+    `noun`, or what has a `lease_id`, a `series_id`, an `offer_id` or a `template_id`.
     Everybody reads a public template. A route of the `past` takes deleted leases as well, and one that reads `as_of`
     does if that is sent. `public` routes ask for no identity and ignore microversions. `instant` routes are answered
     from memory, so they need no permit. `query` and `headers` name the query keys and headers that the handler reads,

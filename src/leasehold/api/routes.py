@@ -20,7 +20,6 @@ from leasehold.api.handlers import (
     resource,
     series,
     sub_lease,
-    subscription,
     template,
     timeline,
     version,
@@ -57,13 +56,6 @@ from leasehold.api.models.resource import (
 )
 from leasehold.api.models.series import OneSeries, SeriesAmendment, SeriesCreation, SeriesList
 from leasehold.api.models.sub_lease import OneSubLease, SubLeaseCreation, SubLeaseList
-from leasehold.api.models.subscription import (
-    DeadLetterList,
-    OneSubscription,
-    Replay,
-    SubscriptionCreation,
-    SubscriptionList,
-)
 from leasehold.api.models.template import OneTemplate, TemplateAmendment, TemplateCreation, TemplateList
 from leasehold.api.models.timeline import OneTimeline
 from leasehold.api.models.version import HealthAnswer, VersionList
@@ -78,14 +70,13 @@ from leasehold.api.policies import published_offer as published_offer_rules
 from leasehold.api.policies import region as region_rules
 from leasehold.api.policies import resource as resource_rules
 from leasehold.api.policies import series as series_rules
-from leasehold.api.policies import subscription as subscription_rules
 from leasehold.api.policies import template as template_rules
 from leasehold.api.policies import timeline as timeline_rules
 from leasehold.api.route import ACCEPTED, CHOICES, CREATED, EVERY, GONE, V1_2, V1_3, Route
 from leasehold.model.refused import Operation
 
 _L, _H, _F, _R = lease_rules, host_rules, floatingip_rules, resource_rules
-_S, _C = subscription_rules, series_rules
+_C = series_rules
 _Q, _O, _T = availability_rules, held_offer_rules, template_rules
 _G, _N, _U = region_rules, audit_rules, published_offer_rules
 _NARROW, _ALL = ("lease_id", "reservation_id"), ("detail", "all")
@@ -96,8 +87,6 @@ _ONE_OF = f"{_LEASE}/reservations/{{reservation_id}}/resources/{{resource_id}}"
 _PROPERTIES, _ALLOCATIONS, _HELD_BY = "/v1/os-hosts/properties", "/v1/os-hosts/allocations", f"{_HOST}/allocation"
 _TYPE, _RESOURCE = "/v1/resources/{resource_type}", "/v1/resources/{resource_type}/{resource_id}"
 _HELD, _KEYS = f"{_TYPE}/allocations", f"{_TYPE}/properties"
-_SUBSCRIPTION = "/v1/subscriptions/{subscription_id}"
-_DEAD = f"{_SUBSCRIPTION}/dead-letters"
 _MANY, _SERIES = "/v1/series", "/v1/series/{series_id}"
 _FREE, _EVERYWHERE = "/v1/availability", "/v1/regions/availability"
 _OFFERS, _OFFER = "/v1/offers", "/v1/offers/{offer_id}"
@@ -193,16 +182,6 @@ ROUTES: tuple[Route, ...] = (
     V1_2("PUT", _RESOURCE, resource.change, (_R.GET, _R.PUT), ResourceChange, OneResource),
     V1_2("DELETE", _RESOURCE, resource.delete, (_R.GET, _R.DELETE), success=GONE),
     V1_2("GET", f"{_RESOURCE}/allocation", allocation.show, (_R.GET_ALLOCATIONS,), None, OneAllocation, query=_NARROW),
-    V1_2(
-        *("GET", "/v1/subscriptions", subscription.list_subscriptions, (_S.GET,), None, SubscriptionList),
-        query=EVERY,
-        filters=subscription.LISTED.query,
-    ),
-    V1_2("POST", "/v1/subscriptions", subscription.create, (_S.POST,), SubscriptionCreation, OneSubscription, CREATED),
-    V1_2("GET", _SUBSCRIPTION, subscription.show, (_S.GET,), None, OneSubscription),
-    V1_2("DELETE", _SUBSCRIPTION, subscription.delete, (_S.DELETE,), success=GONE),
-    V1_2("GET", _DEAD, subscription.list_dead_letters, (_S.GET,), None, DeadLetterList, query=("after", "limit")),
-    V1_2("POST", f"{_SUBSCRIPTION}/replay", subscription.replay, (_S.REPLAY,), Replay, OneSubscription),
     V1_2(
         *("GET", _MANY, series.list_series, (_C.GET,), None, SeriesList),
         query=EVERY,

@@ -13,10 +13,11 @@ from leasehold.bridge.sender import BusChannel
 from leasehold.bridge.transport import open_bus
 from leasehold.bridge.watcher import Watcher
 from leasehold.conf.errors import ConfigurationError
-from leasehold.leasing.subscription import follow_bus
-from leasehold.manager.deliverer import Deliverer
+from leasehold.features.subscription.deliverer import Deliverer
+from leasehold.features.subscription.model import Channel
+from leasehold.features.subscription.settings import DeliverySettings
+from leasehold.features.subscription.use import follow_bus
 from leasehold.manager.metrics import metrics_served
-from leasehold.model.subscription import Channel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -79,11 +80,10 @@ def pushed_types(service: Service) -> Sequence[ResourceType]:
 def sending(service: Service, bus: Bus) -> Deliverer:
     """Return what delivers the events of the bus: one after the other, each until the bus has accepted it."""
     settings = service.settings
-    patient = replace(
-        settings.delivery, threads=1, give_up=timedelta.max, retry_most_seconds=settings.bridge.retry_most_seconds
-    )
+    most = settings.bridge.retry_most_seconds
+    patient = replace(settings.of(DeliverySettings), threads=1, give_up=timedelta.max, retry_most_seconds=most)
     channel = BusChannel(bus, service.types, settings.bridge.publisher_id)
-    return Deliverer(replace(service, settings=replace(settings, delivery=patient)), {Channel.BUS: channel})
+    return Deliverer(replace(service, settings=settings.having(patient)), {Channel.BUS: channel})
 
 
 class _End:

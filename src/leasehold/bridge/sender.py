@@ -7,16 +7,16 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from leasehold.bridge.notification import PRIORITY, as_notification, context_of
-from leasehold.notifications.channel import Channel, DeliveryError, Sender
+from leasehold.features.subscription.channel import Channel, DeliveryError, Sender
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from datetime import datetime
 
     from leasehold.bridge.transport import Bus
-    from leasehold.conf.settings import DeliverySettings
+    from leasehold.features.subscription.model import Subscription
+    from leasehold.features.subscription.settings import DeliverySettings
     from leasehold.model.event_log import LogEvent
-    from leasehold.model.subscription import Subscription
     from leasehold.resource_types.registry import ResourceTypes
 
 log = logging.getLogger(__name__)

@@ -20,15 +20,15 @@ from leasehold.db.engine import open_engine
 from leasehold.db.pool import ensure_pools
 from leasehold.db.store import Database
 from leasehold.enforcement.base import load_filters
-from leasehold.features.registry import FEATURES
+from leasehold.features.registry import FEATURES, words
 from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.service import Service
 from leasehold.leasing.waiting_order import load_order
-from leasehold.manager.deliverer import Deliverer
 from leasehold.manager.job_thread import JobThread
 from leasehold.manager.jobs import core_jobs
 from leasehold.manager.metrics import metrics_served
 from leasehold.manager.monitor import Monitor
+from leasehold.manager.periodic_thread import PeriodicThread
 from leasehold.manager.worker import Worker
 from leasehold.resource_types.registry import PluginError, load_types
 from leasehold.resource_types.strategy import load_strategy
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
     from leasehold.cloud.ports import Cloud
     from leasehold.conf import Config
-    from leasehold.manager.periodic_thread import PeriodicThread
     from leasehold.resource_types.registry import ResourceTypes
 
 log = logging.getLogger(__name__)
@@ -59,9 +58,10 @@ def build_service(config: Config, wake: Event) -> Service:
     """
     keep_freed_memory()
     settings = config.settings
+    connections = sum(each.connections(settings) for each in FEATURES)
     engine = open_engine(
         config.database_url,
-        pool_size=config.api.threads + settings.manager.workers + settings.delivery.threads + SPARE_CONNECTIONS,
+        pool_size=config.api.threads + settings.manager.workers + connections + SPARE_CONNECTIONS,
         settings=config.database,
         region=config.api.regions.name,
     )
@@ -97,6 +97,7 @@ def service_on(engine: Engine, config: Config, wake: Event) -> Service:
         strategy=load_strategy(settings.cloud.displacement_strategy),
         now=shared_clock(engine, timedelta(seconds=config.database.clock_jump_seconds)),
         wake=wake.set,
+        words=words(),
     )
 
 
@@ -150,7 +151,7 @@ def managing(service: Service, wake: Event) -> Iterator[None]:
     settings = service.settings.manager
     worker = Worker(service, wake)
     jobs = [*core_jobs(service), *(job for each in FEATURES for job in each.jobs(service))]
-    periodic: list[PeriodicThread] = [Deliverer(service), *map(JobThread, jobs)]
+    periodic = [each if isinstance(each, PeriodicThread) else JobThread(each) for each in jobs]
     if any(each.name not in settings.unpolled for each in service.types.reporting()):
         periodic.append(Monitor(service))
     worker.start()

@@ -15,7 +15,6 @@ from leasehold.conf import (
     bridge,
     cloud,
     database,
-    delivery,
     external,
     keystone,
     leases,
@@ -45,7 +44,6 @@ GROUPS = (
     cloud,
     keystone,
     manager,
-    delivery,
     bridge,
     metrics,
     database,
@@ -101,10 +99,9 @@ def load(
             leases=leases.read(conf),
             cloud=cloud.read(conf),
             manager=manager.read(conf),
-            delivery=delivery.read(conf),
             bridge=bridge.read(conf),
             plugins=manager.read_plugins(conf),
-            features={each.settings: each.read(conf[each.group]) for each in features},
+            features={each.settings: each.read_from(conf) for each in features},
         )
         return Config(
             settings=settings,

@@ -25,3 +25,7 @@ class Options(Generic[Values]):
     def register(self, conf: cfg.ConfigOpts) -> None:
         """Add the options to a configuration."""
         conf.register_opts(self.options, group=self.group)
+
+    def read_from(self, conf: cfg.ConfigOpts) -> Values:
+        """Return the settings; raises ConfigurationError."""
+        return self.read(conf[self.group])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from leasehold.model.heal_policy import HealPolicy
@@ -13,7 +12,6 @@ from leasehold.model.pool_size import NO_SIZE, Size
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from leasehold.model.addresses import Network
 
 Values = TypeVar("Values")
 
@@ -187,56 +185,6 @@ class ManagerSettings:
         return timedelta(seconds=2 * self.health_seconds if seconds is None else seconds)
 
 
-class MailSecurity(StrEnum):
-    """How the connection to the mail server is secured."""
-
-    STARTTLS = "starttls"
-    TLS = "tls"
-    NONE = "none"
-
-
-@dataclass(frozen=True, slots=True)
-class EmailSettings:
-    """The mail server, and which addresses may be written to (decision 0042); without either there is no e-mail.
-
-    `allowed_domains` are in lower case. `apart` is the least time between two mails of one subscription.
-    """
-
-    host: str | None = None
-    port: int = 587
-    security: MailSecurity = MailSecurity.STARTTLS
-    username: str | None = None
-    password: str | None = field(default=None, repr=False)
-    sender: str = ""
-    allowed_domains: tuple[str, ...] = ()
-    apart: timedelta = timedelta(seconds=10)
-    templates: str | None = None
-    cafile: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DeliverySettings:
-    """How events are sent to those who subscribed to them (decision 0040).
-
-    `answer_seconds` is for a whole request, its connection included. `allowed_networks` may be reached although they
-    are private, `refused_networks` never. `subscriptions` is how many a project may have.
-    """
-
-    threads: int = 16
-    subscriptions: int = 20
-    connect_seconds: float = 5.0
-    answer_seconds: float = 10.0
-    retry_first_seconds: float = 1.0
-    retry_most_seconds: float = 300.0
-    refused_tries: int = 5
-    give_up: timedelta = timedelta(hours=12)
-    http: bool = False
-    allowed_networks: tuple[Network, ...] = ()
-    refused_networks: tuple[Network, ...] = ()
-    cafile: str | None = None
-    email: EmailSettings = field(default_factory=EmailSettings)
-
-
 @dataclass(frozen=True, slots=True)
 class BridgeSettings:
     """What leasehold-bridge sends to the message bus, and listens to there (decision 0047).
@@ -258,7 +206,6 @@ class Settings:
     leases: LeaseSettings = field(default_factory=LeaseSettings)
     cloud: CloudSettings = field(default_factory=CloudSettings)
     manager: ManagerSettings = field(default_factory=ManagerSettings)
-    delivery: DeliverySettings = field(default_factory=DeliverySettings)
     bridge: BridgeSettings = field(default_factory=BridgeSettings)
     plugins: tuple[str, ...] = ("physical:host", "virtual:instance", "flavor:instance", "virtual:floatingip")
     features: Mapping[type, Any] = field(default_factory=dict)

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from oslo_policy.policy import RuleDefault
 
@@ -16,7 +16,12 @@ if TYPE_CHECKING:
     from leasehold.conf.options import Options
     from leasehold.conf.settings import Settings
     from leasehold.leasing.job import Job
-    from leasehold.leasing.service import Service
+    from leasehold.leasing.service import Service, Words
+    from leasehold.manager.periodic_thread import PeriodicThread
+
+
+def _none(_settings: Settings) -> int:
+    return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +40,11 @@ class Intakes:
 class Feature:
     """The package `leasehold.features.NAME`, with its options; people read its `title`.
 
-    With `api` it has a module `api` with `ROUTES` and `RULES`, with `job` a module `job`, whose `jobs` makes what
-    managers do for it, with `tables` a module `tables`, and with `mount` a module `mount`, whose `mount` makes what is
-    served beside the routes, and whose `welcome` says where. Each is loaded only by the processes that use it: the
-    shapes of requests take much memory.
+    With `api` it has a module `api` with `ROUTES` and `RULES`; with `job` a module `job`, whose `jobs` makes what
+    managers do for it; with `tables` a module `tables`; with `mount` a module `mount`, whose `mount` makes what is
+    served beside the routes, and whose `welcome` says where; with `words` a module `words`, whose `read_words` is one
+    of `Service.words`. Each is loaded only by the processes that use it: the shapes of requests take much memory. A
+    process of it uses so many `connections` to the database beside those of the core.
     """
 
     name: str
@@ -49,6 +55,8 @@ class Feature:
     tables: bool = False
     mount: bool = False
     intakes: Intakes | None = None
+    words: bool = False
+    connections: Callable[[Settings], int] = _none
 
     def routes(self) -> Sequence[Route]:
         """Return its routes."""
@@ -60,9 +68,9 @@ class Feature:
         found: Sequence[RuleDefault] = self._module("api").RULES if self.api else ()
         return found
 
-    def jobs(self, service: Service) -> Sequence[Job]:
-        """Return what managers do for it."""
-        found: Sequence[Job] = self._module("job").jobs(service) if self.job else ()
+    def jobs(self, service: Service) -> Sequence[Job | PeriodicThread]:
+        """Return what managers do for it; a thread has more to do than a job, at its start or its end."""
+        found: Sequence[Job | PeriodicThread] = self._module("job").jobs(service) if self.job else ()
         return found
 
     def mounts(self) -> Sequence[MakeMount]:
@@ -73,6 +81,10 @@ class Feature:
         """Return what a person who starts the service at this URL is told."""
         said: str = self._module("mount").welcome(settings, url) if self.mount else ""
         return said
+
+    def reading(self) -> Sequence[Words]:
+        """Return what reads its words in a sent reservation."""
+        return (self._module("words").read_words,) if self.words else ()
 
     def load_tables(self) -> None:
         """Add its tables to `leasehold.db.tables.metadata`."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from leasehold.conf.options import Options
     from leasehold.features.feature import Feature
+    from leasehold.leasing.service import Words
 
 NAMES: Final = (
     "alarm",
@@ -26,6 +27,7 @@ NAMES: Final = (
     "owned_resource",
     "preemption",
     "refusal",
+    "subscription",
 )
 FEATURES: tuple[Feature, ...] = tuple(import_module(f"leasehold.features.{name}").FEATURE for name in NAMES)
 
@@ -40,6 +42,11 @@ def load(
 ) -> conf.Config:
     """Read the configuration with the options of all features (`conf.load`)."""
     return conf.load(args, prog=prog, defaults=defaults, features=options())
+
+
+def words() -> tuple[Words, ...]:
+    """Return what reads the words of features in a sent reservation."""
+    return tuple(each for feature in FEATURES for each in feature.reading())
 
 
 def all_tables() -> MetaData:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.leasing.bounds import Conditions, check_texts
 from leasehold.leasing.default_properties import condition_in
-from leasehold.leasing.mailed import without_email
 from leasehold.leasing.sight import check_names, hidden_names
 from leasehold.model.ending import DELETED_AT_ONCE, Ending
 from leasehold.model.errors import LeaseholdError
@@ -92,7 +91,10 @@ def read_requests(
     parts = []
     for position, raw in enumerate(raws):
         try:
-            read = understand(without_email(service, owner, raw, lease))
+            said = raw
+            for words in service.words:
+                said = words(service, owner, said, lease)
+            read = understand(said)
             conditions.add(read.type.kind.comparisons(read.request))
             check_names(sight, read.type.kind, read.new_names)
             request = read.type.driver.resolve(service.cloud, owner, read.request)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
@@ -22,7 +23,7 @@ from leasehold.model.lead import NO_LEAD, longest_lead
 from leasehold.model.margins import Margins
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from datetime import datetime, timedelta
 
     from sqlalchemy import Connection
@@ -32,8 +33,10 @@ if TYPE_CHECKING:
     from leasehold.db.store import Database
     from leasehold.leasing.calendars import Evaluated
     from leasehold.leasing.waiting_order import WaitingOrder
+    from leasehold.model.caller import Caller
     from leasehold.model.displacement import Strategy
     from leasehold.model.lead import Lead
+    from leasehold.model.lease import Lease
     from leasehold.model.properties import Expression
     from leasehold.model.windows import Window
     from leasehold.resource_types.kind import Kind
@@ -41,6 +44,8 @@ if TYPE_CHECKING:
 
 
 Result = TypeVar("Result")
+Words = Callable[["Service", "Caller", "Mapping[str, Any]", "Lease | None"], "Mapping[str, Any]"]
+"""Returns a sent reservation without the words that it has read; gets its owner, and the lease that is amended."""
 
 
 def nobody_to_wake() -> None:
@@ -54,7 +59,7 @@ class Service:
     `questions` are calendars for questions that promise nothing and take long: no decision waits for them (`ask`).
     `enrolled` are resources that such questions need not read again.
     `steady` returns seconds of a monotonic clock, which times decisions. `wake` tells a manager in the same process
-    that work has become due.
+    that work has become due. `words` are the features' own, which they read in a sent reservation before its type does.
     """
 
     db: Database
@@ -70,6 +75,7 @@ class Service:
     enrolled: Enrolled = field(default_factory=Enrolled)
     steady: Callable[[], float] = monotonic
     wake: Callable[[], None] = nobody_to_wake
+    words: tuple[Words, ...] = ()
 
     def decide(
         self, work: Callable[[Evaluated, Connection], Result], conditions: Sequence[tuple[str, Expression]] = ()

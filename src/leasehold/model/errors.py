@@ -207,14 +207,6 @@ class TooManyError(ForbiddenError):
         super().__init__(message, details={"limit": limit})
 
 
-class TooManySubscriptionsError(TooManyError):
-    """The project has as many subscriptions as it may have."""
-
-    code = "leasehold.subscriptions.too_many"
-    things = "subscriptions"
-    advice = "Delete one that is not used, or ask an operator for more."
-
-
 class TooManySeriesError(TooManyError):
     """The project has as many series of leases as it may have."""
 

@@ -84,6 +84,13 @@ class ServerNews(StrEnum):
     STAYS = "server.stays"
 
 
+BUS_EVENTS = (
+    *("lease.create", "lease.update", "lease.delete"),
+    *(f"lease.event.{name}" for name in ("start_lease", "before_end_lease", "before_end_lease.stop", "end_lease")),
+)
+"""The types of events that Blazar has, and sends to the message bus (contract lifecycle §9)."""
+EVENT_TYPES = frozenset({*BUS_EVENTS, *LeaseNews, *ResourceNews, *AlarmNews, *ServerNews})
+"""All types of events; docs/guides/how-you-are-told.md says when each comes."""
 _OF_ALARMS = frozenset(AlarmNews)
 _OF_SERVERS = frozenset(ServerNews)
 

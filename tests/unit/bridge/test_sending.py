@@ -14,17 +14,17 @@ from sqlalchemy import update
 from leasehold.bridge.running import sending
 from leasehold.bridge.sender import BusChannel
 from leasehold.bridge.transport import Bus
-from leasehold.db.subscription import candidates
 from leasehold.db.tables import outbox
 from leasehold.features.alarm.model import AlarmDraft
 from leasehold.features.alarm.use import AlarmWatch, make_alarm
-from leasehold.leasing import subscription as subscriptions
-from leasehold.leasing.delivery import claim_deliveries, claim_length, deliver
+from leasehold.features.subscription import use as subscriptions
+from leasehold.features.subscription.delivery import claim_deliveries, claim_length, deliver
+from leasehold.features.subscription.model import Channel
+from leasehold.features.subscription.store import candidates
+from leasehold.features.subscription.use import BUS_ID, follow_bus
 from leasehold.leasing.event_log import read_events, sequence_events
-from leasehold.leasing.subscription import BUS_ID, follow_bus
 from leasehold.model.errors import NotFoundError
-from leasehold.model.event_log import EventFilter
-from leasehold.model.subscription import BUS_EVENTS, Channel
+from leasehold.model.event_log import BUS_EVENTS, EventFilter
 from tests.factory import DEMO, Clock, Killed, hosts, open_service, run_for
 from tests.processes import wait_for
 from tests.unit.bridge.memory import memory_bus, reading

@@ -14,8 +14,7 @@ from leasehold.api.parking import parking_of
 from leasehold.api.versions import FILTERS
 from leasehold.api.views.event_log import show_page
 from leasehold.leasing.event_log import latest, read_events
-from leasehold.model.event_log import BEGINNING, EventFilter, read_cursor
-from leasehold.model.subscription import EVENT_TYPES
+from leasehold.model.event_log import BEGINNING, EVENT_TYPES, EventFilter, read_cursor
 
 if TYPE_CHECKING:
     from datetime import datetime

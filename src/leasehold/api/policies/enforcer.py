@@ -21,7 +21,6 @@ from leasehold.api.policies import (
     region,
     resource,
     series,
-    subscription,
     template,
     timeline,
 )
@@ -39,7 +38,6 @@ ADMIN = "admin"
 MOST_REMEMBERED = 4096
 _NEWER = (
     event_log,
-    subscription,
     series,
     availability,
     held_offer,

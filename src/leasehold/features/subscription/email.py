@@ -15,21 +15,21 @@ from email.utils import format_datetime, parseaddr
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from leasehold.conf.settings import MailSecurity
+from leasehold.features.subscription.channel import Channel, DeliveryError, Sender
+from leasehold.features.subscription.deadline import cut_at, seconds_until
+from leasehold.features.subscription.letter import write_letter
+from leasehold.features.subscription.settings import MailSecurity
+from leasehold.features.subscription.tls import tls_context
 from leasehold.model.errors import InvalidInputError
-from leasehold.notifications.channel import Channel, DeliveryError, Sender
-from leasehold.notifications.deadline import cut_at, seconds_until
-from leasehold.notifications.letter import write_letter
-from leasehold.notifications.tls import tls_context
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from datetime import datetime, timedelta
     from socket import socket
 
-    from leasehold.conf.settings import DeliverySettings, EmailSettings
+    from leasehold.features.subscription.model import Subscription
+    from leasehold.features.subscription.settings import DeliverySettings, EmailSettings
     from leasehold.model.event_log import LogEvent
-    from leasehold.model.subscription import Subscription
 
 log = logging.getLogger(__name__)
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leasehold.conf.settings import DeliverySettings
+from leasehold.features.subscription import connection as connections
+from leasehold.features.subscription.channel import DeliveryError
+from leasehold.features.subscription.connection import Connection
+from leasehold.features.subscription.model import Channel, Subscription
+from leasehold.features.subscription.settings import DeliverySettings
+from leasehold.features.subscription.webhook import Url, WebhookSender, new_secret, read_url, sign
 from leasehold.model.event_log import Cursor, LogEvent
-from leasehold.model.subscription import Channel, Subscription
-from leasehold.notifications import connection as connections
-from leasehold.notifications.channel import DeliveryError
-from leasehold.notifications.connection import Connection
-from leasehold.notifications.webhook import Url, WebhookSender, new_secret, read_url, sign
 from tests.security.tls import make_certificate
 from tests.serving import serving
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from leasehold.conf.settings import DeliverySettings, EmailSettings, MailSecurity
+from leasehold.features.subscription.channel import DeliveryError
+from leasehold.features.subscription.channels import CHANNELS
+from leasehold.features.subscription.letter import LONGEST_SUBJECT, write_letter
+from leasehold.features.subscription.model import Channel, Subscription
+from leasehold.features.subscription.settings import DeliverySettings, EmailSettings, MailSecurity
 from leasehold.model.errors import InvalidInputError
-from leasehold.model.event_log import Cursor, LogEvent
-from leasehold.model.subscription import EVENT_TYPES, Channel, Subscription
-from leasehold.notifications.channel import DeliveryError
-from leasehold.notifications.channels import CHANNELS
-from leasehold.notifications.letter import LONGEST_SUBJECT, write_letter
+from leasehold.model.event_log import EVENT_TYPES, Cursor, LogEvent
 from tests.mailbox import mail_server
 from tests.security.tls import make_certificate
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import shutil
 from contextlib import ExitStack
-from dataclasses import replace
 from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
 import pytest
 
-from leasehold.conf.settings import DeliverySettings, ManagerSettings, Settings
-from leasehold.leasing import subscription as subscriptions
+from leasehold.conf.settings import ManagerSettings, Settings
+from leasehold.features.subscription import use as subscriptions
+from leasehold.features.subscription.deliverer import Deliverer
+from leasehold.features.subscription.model import Channel
+from leasehold.features.subscription.settings import DeliverySettings
 from leasehold.leasing.event_log import sequence_events
-from leasehold.manager.deliverer import Deliverer
 from leasehold.model.caller import Caller
-from leasehold.model.subscription import Channel
 from tests.factory import Clock, hosts, open_service
 from tests.processes import wait_for
 from tests.receiver import receiving
@@ -31,7 +31,7 @@ DELIVERY = DeliverySettings(threads=4, answer_seconds=20.0, http=True, allowed_n
 def test_receivers_that_hang_delay_no_other_project(enrolled: Path, tmp_path: Path) -> None:
     """Three subscriptions of a project hang, of which one thread at most may wait; that of another one is served."""
     shutil.copyfile(enrolled, tmp_path / "leasehold.db")
-    settings = replace(Settings(manager=ManagerSettings(event_seconds=0.05)), delivery=DELIVERY)
+    settings = Settings(manager=ManagerSettings(event_seconds=0.05)).having(DELIVERY)
     world = open_service(f"sqlite:///{tmp_path}/leasehold.db", clock=Clock(), settings=settings)
     service = world.service
     with ExitStack() as stack:

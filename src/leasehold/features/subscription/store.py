@@ -13,9 +13,9 @@ from sqlalchemy import and_, bindparam, case, delete, exists, func, insert, or_,
 
 from leasehold.db.paging import Listed, of_project
 from leasehold.db.tables import dead_letters, event_log, outbox, subscriptions
+from leasehold.features.subscription.model import SUBSCRIBABLE, Candidate, Channel, DeadLetter, Subscription
+from leasehold.features.subscription.model import SubscriptionStatus as Status
 from leasehold.model.paging import WHOLE, Part
-from leasehold.model.subscription import SUBSCRIBABLE, Candidate, Channel, DeadLetter, Subscription
-from leasehold.model.subscription import SubscriptionStatus as Status
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

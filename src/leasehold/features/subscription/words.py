@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from leasehold.db.subscription import list_subscriptions
+from leasehold.features.subscription.email import read_address
+from leasehold.features.subscription.model import Channel, SubscriptionStatus
+from leasehold.features.subscription.settings import DeliverySettings
+from leasehold.features.subscription.store import list_subscriptions
 from leasehold.model.end_action import EMAIL, EndAction
 from leasehold.model.errors import InvalidInputError
 from leasehold.model.states import EventType
-from leasehold.model.subscription import Channel, SubscriptionStatus
-from leasehold.notifications.email import read_address
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from leasehold.features.subscription.model import Subscription
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller
     from leasehold.model.lease import Lease
-    from leasehold.model.subscription import Subscription
 
 WARNING = "lease.event.before_end_lease"
 
 
-def without_email(
+def read_words(
     service: Service, owner: Caller, raw: Mapping[str, Any], lease: Lease | None = None
 ) -> Mapping[str, Any]:
     """Return a sent reservation with no end action where it asks for an e-mail, which a subscription sends.
@@ -32,7 +33,7 @@ def without_email(
     """
     if raw.get("before_end") != EMAIL:
         return raw
-    email = service.settings.delivery.email
+    email = service.settings.of(DeliverySettings).email
     if email.host is None or not email.allowed_domains:
         message = f"This service sends no e-mails: leave before_end out, and subscribe to {WARNING} with a webhook."
         raise InvalidInputError(message, field="before_end")

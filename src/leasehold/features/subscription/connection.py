@@ -13,17 +13,17 @@ from http.client import HTTPConnection, HTTPException
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from leasehold.features.subscription.channel import DeliveryError
+from leasehold.features.subscription.deadline import cut_at, seconds_until
+from leasehold.features.subscription.tls import tls_context
 from leasehold.http.answer import Answer
 from leasehold.model.addresses import may_be_reached
-from leasehold.notifications.channel import DeliveryError
-from leasehold.notifications.deadline import cut_at, seconds_until
-from leasehold.notifications.tls import tls_context
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from http.client import HTTPResponse
 
-    from leasehold.conf.settings import DeliverySettings
+    from leasehold.features.subscription.settings import DeliverySettings
 
 LARGEST_ANSWER = 64 * 1024
 """Bytes of an answer that are read, so that the connection can be used again. After a larger one it is closed."""

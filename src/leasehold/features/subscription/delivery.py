@@ -12,13 +12,14 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from leasehold.db import event_log
-from leasehold.db import subscription as rows
-from leasehold.db.subscription import Progress
-from leasehold.metrics.delivery import DEAD, DELIVERED, FAILED, SUSPENDED, count_delivery
+from leasehold.features.subscription import store as rows
+from leasehold.features.subscription.channel import DeliveryError
+from leasehold.features.subscription.channels import CHANNELS
+from leasehold.features.subscription.metrics import DEAD, DELIVERED, FAILED, SUSPENDED, count_delivery
+from leasehold.features.subscription.model import SLOW_FOR, DeadLetter
+from leasehold.features.subscription.settings import DeliverySettings
+from leasehold.features.subscription.store import Progress
 from leasehold.model.backoff import pause_after
-from leasehold.model.subscription import SLOW_FOR, DeadLetter
-from leasehold.notifications.channel import DeliveryError
-from leasehold.notifications.channels import CHANNELS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,11 +27,11 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from leasehold.features.subscription.channel import Channel, Sender
+    from leasehold.features.subscription.model import Candidate, Subscription
+    from leasehold.features.subscription.model import Channel as Name
     from leasehold.leasing.service import Service
     from leasehold.model.event_log import LogEvent
-    from leasehold.model.subscription import Candidate, Subscription
-    from leasehold.model.subscription import Channel as Name
-    from leasehold.notifications.channel import Channel, Sender
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +56,7 @@ class DeliveryClaim:
 
 def claim_length(service: Service) -> timedelta:
     """Return how long a claim lasts: a try and what is written after it, several times over."""
-    return timedelta(seconds=3 * (service.settings.delivery.answer_seconds + SAVE_SECONDS))
+    return timedelta(seconds=3 * (service.settings.of(DeliverySettings).answer_seconds + SAVE_SECONDS))
 
 
 def claim_deliveries(service: Service, chosen: Sequence[Candidate], claimer: str) -> Sequence[DeliveryClaim]:
@@ -84,7 +85,7 @@ class _Turn:
         self._channel = channel
         self._claim = claim
         self._stopping = stopping
-        self._settings = service.settings.delivery
+        self._settings = service.settings.of(DeliverySettings)
         mine = self._mine = claim.subscription
         self._progress = Progress(
             mine.position,

@@ -8,8 +8,9 @@ from pydantic import AfterValidator, Field, WithJsonSchema
 from typing_extensions import TypedDict
 
 from leasehold.api.models.base import RequestModel
-from leasehold.model.subscription import EVENT_TYPES, SUBSCRIBABLE, Channel
-from leasehold.notifications.webhook import LONGEST_URL
+from leasehold.features.subscription.model import SUBSCRIBABLE, Channel
+from leasehold.features.subscription.webhook import LONGEST_URL
+from leasehold.model.event_log import EVENT_TYPES
 
 LONGEST_CURSOR = 40
 LONGEST_ID = 36

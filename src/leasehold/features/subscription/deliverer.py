@@ -14,19 +14,20 @@ from time import monotonic
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from leasehold.db.subscription import candidates, release_claims
-from leasehold.leasing.delivery import DeliveryClaim, claim_deliveries, deliver
+from leasehold.features.subscription.channels import CHANNELS
+from leasehold.features.subscription.delivery import DeliveryClaim, claim_deliveries, deliver
+from leasehold.features.subscription.model import fair_share
+from leasehold.features.subscription.settings import DeliverySettings
+from leasehold.features.subscription.store import candidates, release_claims
 from leasehold.manager.periodic_thread import PeriodicThread
 from leasehold.manager.worker_pool import WorkerPool
-from leasehold.model.subscription import fair_share
-from leasehold.notifications.channels import CHANNELS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from leasehold.features.subscription.channel import Channel
+    from leasehold.features.subscription.model import Channel as Name
     from leasehold.leasing.service import Service
-    from leasehold.model.subscription import Channel as Name
-    from leasehold.notifications.channel import Channel
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +40,7 @@ class Deliverer(PeriodicThread):
         super().__init__("deliverer", service.settings.manager.event_seconds)
         self._service = service
         self._channels = channels
-        self._threads = service.settings.delivery.threads
+        self._threads = service.settings.of(DeliverySettings).threads
         self._name = f"{socket.gethostname()[:20]}:{os.getpid()}"
         self._ending = Event()
         self._pool: WorkerPool[DeliveryClaim] = WorkerPool(self._threads, self._work, _nothing, "delivery")

@@ -12,20 +12,21 @@ from uuid import uuid4
 
 import pytest
 
-from leasehold.conf.settings import DeliverySettings, EmailSettings, MailSecurity, Settings
 from leasehold.db.event_log import nonce_at
-from leasehold.db.subscription import candidates
 from leasehold.features.alarm.model import AlarmDraft
 from leasehold.features.alarm.use import AlarmWatch, make_alarm
-from leasehold.leasing import delivery
-from leasehold.leasing import subscription as subscriptions
-from leasehold.leasing.delivery import claim_deliveries, claim_length, deliver
+from leasehold.features.subscription import delivery
+from leasehold.features.subscription import use as subscriptions
+from leasehold.features.subscription.delivery import claim_deliveries, claim_length, deliver
+from leasehold.features.subscription.model import Channel, TooManySubscriptionsError
+from leasehold.features.subscription.settings import DeliverySettings, EmailSettings, MailSecurity
+from leasehold.features.subscription.store import candidates
+from leasehold.features.subscription.webhook import WebhookSender
+from leasehold.features.subscription.words import read_words
 from leasehold.leasing.event_log import sequence_events
 from leasehold.model.caller import Caller
-from leasehold.model.errors import InvalidInputError, NotFoundError, TooManySubscriptionsError
+from leasehold.model.errors import InvalidInputError, NotFoundError
 from leasehold.model.event_log import BEGINNING, Cursor, read_cursor
-from leasehold.model.subscription import Channel
-from leasehold.notifications.webhook import WebhookSender
 from tests.factory import ALT, AT_ONCE, DEMO, Clock, Killed, hosts, open_service, run_for
 from tests.mailbox import mail_server
 from tests.receiver import Receiver, receiving
@@ -34,8 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from leasehold.leasing.delivery import DeliveryClaim
-    from leasehold.model.subscription import DeadLetter, Subscription
+    from leasehold.conf.settings import Settings
+    from leasehold.features.subscription.delivery import DeliveryClaim
+    from leasehold.features.subscription.model import DeadLetter, Subscription
     from tests.factory import World
     from tests.mailbox import Mailbox
 
@@ -90,7 +92,7 @@ class Told:
             sender="leases@example.org",
             allowed_domains=("example.org",),
         )
-        settings = replace(AT_ONCE, delivery=replace(DELIVERY, email=email))
+        settings = AT_ONCE.having(replace(DELIVERY, email=email))
         self.world = replace(self.world, service=replace(self.world.service, settings=settings))
         self.made.append(
             subscriptions.subscribe(self.world.service, DEMO, Channel.EMAIL, ALICE, event_types=event_types)
@@ -120,8 +122,9 @@ class Told:
 @pytest.fixture
 def told(enrolled: Path, tmp_path: Path) -> Iterator[Told]:
     shutil.copyfile(enrolled, tmp_path / "leasehold.db")
-    settings: Settings = replace(AT_ONCE, delivery=DELIVERY)
+    settings: Settings = AT_ONCE.having(DELIVERY)
     world = open_service(f"sqlite:///{tmp_path}/leasehold.db", clock=Clock(), settings=settings)
+    world = replace(world, service=replace(world.service, words=(read_words,)))
     sequence_events(world.service)
     with ExitStack() as stack:
         yield Told(world, stack)
@@ -308,7 +311,7 @@ def test_before_end_email_is_refused_where_no_e_mail_reaches_the_owner(told: Tol
         settings = service.settings
         for changed in (
             replace(settings, leases=replace(settings.leases, before_end=timedelta(0))),
-            replace(settings, delivery=replace(DELIVERY, email=replace(email, allowed_domains=("example.net",)))),
+            settings.having(replace(DELIVERY, email=replace(email, allowed_domains=("example.net",)))),
         ):
             told.world = replace(told.world, service=replace(service, settings=changed))
             refused(told)

@@ -16,7 +16,9 @@ from leasehold.db.engine import writing
 from leasehold.db.event_log import log_state, sequence
 from leasehold.db.outbox import put_event, put_resource_events
 from leasehold.db.resource import resources_by_number
-from leasehold.db.subscription import (
+from leasehold.db.tables import subscriptions
+from leasehold.features.subscription.model import Candidate, Channel, DeadLetter, Subscription, fair_share
+from leasehold.features.subscription.store import (
     LONGEST_ERROR,
     Progress,
     add_subscription,
@@ -31,9 +33,7 @@ from leasehold.db.subscription import (
     rewind,
     save_progress,
 )
-from leasehold.db.tables import subscriptions
 from leasehold.model.event_log import ResourceNews
-from leasehold.model.subscription import Candidate, Channel, DeadLetter, Subscription, fair_share
 from tests.db.examples import NOW, at_once, enrol, hour, ident, lease
 
 if TYPE_CHECKING:

@@ -6,16 +6,28 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from leasehold.api.call import Reply
+from leasehold.api.dates import to_iso
 from leasehold.api.paging import LONGEST_PAGE, Choice
-from leasehold.api.views.subscription import show_dead_letter, show_new, show_subscription
-from leasehold.leasing import subscription as subscriptions
+from leasehold.api.route import CREATED, EVERY, GONE, V1_2, Noun
+from leasehold.features.subscription import rules
+from leasehold.features.subscription import use as subscriptions
+from leasehold.features.subscription.bodies import (
+    DeadLetterList,
+    OneSubscription,
+    Replay,
+    SubscriptionCreation,
+    SubscriptionList,
+)
+from leasehold.features.subscription.model import Channel
+from leasehold.features.subscription.rules import RULES
 from leasehold.model.event_log import BEGINNING, read_cursor, read_event_id
-from leasehold.model.subscription import Channel
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
-    from leasehold.api.models.subscription import Replay, SubscriptionCreation
-    from leasehold.model.subscription import Subscription
+    from leasehold.features.subscription.bodies import DeadLetterAnswer, SubscriptionAnswer
+    from leasehold.features.subscription.model import DeadLetter, Subscription
+
+__all__ = ["ROUTES", "RULES"]
 
 LISTED = Choice(
     texts=("channel", "target", "status", "lease_id"),
@@ -90,3 +102,56 @@ def _allowed(call: Call, subscription: Subscription) -> Subscription:
     if subscription.all_projects:
         call.require_admin("Only administrators use a subscription to all projects. Make one of your own.")
     return subscription
+
+
+def show_subscription(found: Subscription) -> SubscriptionAnswer:
+    """Return a subscription without its secret; times are in ISO 8601 with the zone."""
+    return {
+        "id": found.id,
+        "project_id": found.project_id,
+        "user_id": found.user_id,
+        "channel": found.channel.value,
+        "target": found.target,
+        "event_types": list(found.event_types),
+        "lease_id": found.lease_id,
+        "all_projects": found.all_projects,
+        "own": found.own,
+        "status": found.status.value,
+        "position": found.position,
+        "failures": found.failures,
+        "failing_since": to_iso(found.failing_since),
+        "next_try": to_iso(found.due_at),
+        "last_error": found.last_error,
+        "created_at": found.created_at.isoformat(),
+    }
+
+
+def show_new(made: Subscription) -> SubscriptionAnswer:
+    """Return a subscription that was made just now, with its secret if its channel has one."""
+    shown = show_subscription(made)
+    return {**shown, "secret": made.secret} if made.secret else shown
+
+
+def show_dead_letter(letter: DeadLetter) -> DeadLetterAnswer:
+    """Return an event that the receiver refused."""
+    return {
+        "id": letter.event_id,
+        "position": letter.position,
+        "type": letter.event_type,
+        "lease_id": letter.lease_id,
+        "died_at": letter.died_at.isoformat(),
+        "error": letter.error,
+    }
+
+
+_NOUN = Noun("subscription_id", "subscription", subscriptions.get_subscription)
+_ALL, _ONE = "/v1/subscriptions", "/v1/subscriptions/{subscription_id}"
+_DEAD, _READING = f"{_ONE}/dead-letters", ("after", "limit")
+ROUTES = (
+    V1_2("GET", _ALL, list_subscriptions, (rules.GET,), None, SubscriptionList, query=EVERY, filters=LISTED.query),
+    V1_2("POST", _ALL, create, (rules.POST,), SubscriptionCreation, OneSubscription, CREATED),
+    V1_2("GET", _ONE, show, (rules.GET,), None, OneSubscription, noun=_NOUN),
+    V1_2("DELETE", _ONE, delete, (rules.DELETE,), success=GONE, noun=_NOUN),
+    V1_2("GET", _DEAD, list_dead_letters, (rules.GET,), None, DeadLetterList, query=_READING, noun=_NOUN),
+    V1_2("POST", f"{_ONE}/replay", replay, (rules.REPLAY,), Replay, OneSubscription, noun=_NOUN),
+)

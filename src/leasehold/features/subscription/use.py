@@ -8,13 +8,15 @@ from uuid import uuid4
 from sqlalchemy.exc import IntegrityError
 
 from leasehold.db import event_log
-from leasehold.db import subscription as rows
 from leasehold.db.lease import find_lease
 from leasehold.db.project import enter
-from leasehold.model.errors import InvalidInputError, NotFoundError, TooManySubscriptionsError
+from leasehold.features.subscription import store as rows
+from leasehold.features.subscription.channels import CHANNELS
+from leasehold.features.subscription.model import SLOW_FOR, Channel, Subscription, TooManySubscriptionsError
+from leasehold.features.subscription.settings import DeliverySettings
+from leasehold.model.errors import InvalidInputError, NotFoundError
+from leasehold.model.event_log import BUS_EVENTS
 from leasehold.model.paging import WHOLE, Part
-from leasehold.model.subscription import BUS_EVENTS, SLOW_FOR, Channel, Subscription
-from leasehold.notifications.channels import CHANNELS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,10 +24,10 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from leasehold.features.subscription.model import DeadLetter
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller
     from leasehold.model.event_log import Cursor
-    from leasehold.model.subscription import DeadLetter
 
 BUS_ID = "00000000-0000-0000-0000-000000000b05"
 """The id of the subscription of the message bus: fixed, so that there is one."""
@@ -47,7 +49,7 @@ def subscribe(
     Raises InvalidInputError for a target that cannot be used, or a lease that the project does not have, and
     TooManySubscriptionsError.
     """
-    settings = service.settings.delivery
+    settings = service.settings.of(DeliverySettings)
     CHANNELS[channel].check(target, settings)
     ident, secret, now = str(uuid4()), CHANNELS[channel].secret(), service.now()
 
@@ -172,7 +174,7 @@ def replay(service: Service, ident: str, event: Cursor | None) -> Subscription:
 
 def _after_a_pause(service: Service, channel: Channel) -> datetime | None:
     """Return when the next event may be sent: otherwise replays and new subscriptions would do without the pause."""
-    pause = CHANNELS[channel].pause(service.settings.delivery)
+    pause = CHANNELS[channel].pause(service.settings.of(DeliverySettings))
     return service.now() + pause if pause else None
 
 

@@ -13,19 +13,19 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from leasehold.features.subscription.channel import Channel, DeliveryError, Sender
+from leasehold.features.subscription.cloud_event import CONTENT_TYPE, as_cloud_event
+from leasehold.features.subscription.connection import Connection
 from leasehold.model.addresses import may_be_reached
 from leasehold.model.errors import InvalidInputError
-from leasehold.notifications.channel import Channel, DeliveryError, Sender
-from leasehold.notifications.cloud_event import CONTENT_TYPE, as_cloud_event
-from leasehold.notifications.connection import Connection
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from datetime import datetime
 
-    from leasehold.conf.settings import DeliverySettings
+    from leasehold.features.subscription.model import Subscription
+    from leasehold.features.subscription.settings import DeliverySettings
     from leasehold.model.event_log import LogEvent
-    from leasehold.model.subscription import Subscription
 
 LONGEST_URL = 2_000
 SECRET_BYTES = 24

@@ -8,21 +8,23 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from leasehold.model.event_log import AlarmNews, EventFilter, LeaseNews, ResourceNews, ServerNews
+from leasehold.model.errors import TooManyError
+from leasehold.model.event_log import EventFilter
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from datetime import datetime
 
-BUS_EVENTS = (
-    *("lease.create", "lease.update", "lease.delete"),
-    *(f"lease.event.{name}" for name in ("start_lease", "before_end_lease", "before_end_lease.stop", "end_lease")),
-)
-"""The types of events that Blazar has, and sends to the message bus (contract lifecycle §9)."""
-EVENT_TYPES = frozenset({*BUS_EVENTS, *LeaseNews, *ResourceNews, *AlarmNews, *ServerNews})
-"""All types of events; docs/guides/how-you-are-told.md says when each comes."""
 SLOW_FOR = timedelta(minutes=10)
 """How long a subscription counts as slow after it was made, failed, or took long."""
+
+
+class TooManySubscriptionsError(TooManyError):
+    """The project has as many subscriptions as it may have."""
+
+    code = "leasehold.subscriptions.too_many"
+    things = "subscriptions"
+    advice = "Delete one that is not used, or ask an operator for more."
 
 
 class Channel(StrEnum):

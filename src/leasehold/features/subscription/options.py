@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from ipaddress import ip_network
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
-from leasehold.conf import email
 from leasehold.conf.errors import ConfigurationError
-from leasehold.conf.settings import DeliverySettings
+from leasehold.conf.options import Options
+from leasehold.features.subscription import email_options
+from leasehold.features.subscription.settings import DeliverySettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 DEFAULTS = DeliverySettings()
 DAY = 86_400
 
-OPTIONS = [
+_OPTIONS = [
     cfg.IntOpt(
         "threads",
         default=DEFAULTS.threads,
@@ -103,15 +105,18 @@ OPTIONS = [
 ]
 
 
-def register(conf: cfg.ConfigOpts) -> None:
-    """Add the options of this group, and those of `[email]`, to `conf`."""
-    conf.register_opts(OPTIONS, group="delivery")
-    email.register(conf)
+class _Delivery(Options[DeliverySettings]):
+    """The options of `[delivery]`, and those of `[email]`."""
+
+    def register(self, conf: cfg.ConfigOpts) -> None:
+        Options.register(self, conf)
+        email_options.register(conf)
+
+    def read_from(self, conf: cfg.ConfigOpts) -> DeliverySettings:
+        return replace(Options.read_from(self, conf), email=email_options.read(conf))
 
 
-def read(conf: cfg.ConfigOpts) -> DeliverySettings:
-    """Return how events are sent; raises ConfigurationError for a network that is none."""
-    group = conf.delivery
+def _read(group: Any) -> DeliverySettings:
     return DeliverySettings(
         threads=group.threads,
         subscriptions=group.subscriptions,
@@ -125,7 +130,6 @@ def read(conf: cfg.ConfigOpts) -> DeliverySettings:
         allowed_networks=tuple(_networks("allowed_networks", group.allowed_networks)),
         refused_networks=tuple(_networks("refused_networks", group.refused_networks)),
         cafile=group.cafile,
-        email=email.read(conf),
     )
 
 
@@ -136,3 +140,6 @@ def _networks(name: str, texts: Iterable[str]) -> Iterable[Network]:
         except ValueError as error:
             message = f"[delivery] {name} has {text!r}, which is no network: write one such as 10.1.0.0/16."
             raise ConfigurationError(f"The configuration cannot be used: {message}") from error
+
+
+OPTIONS = _Delivery("delivery", _OPTIONS, DeliverySettings, _read)

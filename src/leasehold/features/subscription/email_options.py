@@ -9,7 +9,7 @@ from pathlib import Path
 from oslo_config import cfg
 
 from leasehold.conf.errors import ConfigurationError
-from leasehold.conf.settings import EmailSettings, MailSecurity
+from leasehold.features.subscription.settings import EmailSettings, MailSecurity
 
 DEFAULTS = EmailSettings()
 

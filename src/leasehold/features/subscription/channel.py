@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from datetime import datetime
 
-    from leasehold.conf.settings import DeliverySettings
+    from leasehold.features.subscription.model import Subscription
+    from leasehold.features.subscription.settings import DeliverySettings
     from leasehold.model.event_log import LogEvent
-    from leasehold.model.subscription import Subscription
 
 
 class DeliveryError(Exception):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leasehold.model.subscription import Candidate, fair_share
+from leasehold.features.subscription.model import Candidate, fair_share
 
 CANDIDATES = st.lists(st.tuples(st.sampled_from("abcdef"), st.booleans()), max_size=40)
 THREADS = st.integers(2, 20)

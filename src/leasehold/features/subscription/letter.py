@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, StrictUndefined, TemplateError
 
-from leasehold.notifications.channel import DeliveryError
+from leasehold.features.subscription.channel import DeliveryError
 
 if TYPE_CHECKING:
+    from leasehold.features.subscription.model import Subscription
     from leasehold.model.event_log import LogEvent
-    from leasehold.model.subscription import Subscription
 
 LONGEST_SUBJECT = 200
 LONGEST_TEXT = 200
@@ -73,7 +73,7 @@ def tidy(value: Any) -> Any:
 
 @lru_cache(maxsize=2)
 def _environment(templates: str | None) -> Environment:
-    ours = PackageLoader("leasehold.notifications")
+    ours = PackageLoader("leasehold.features.subscription")
     loader = ours if templates is None else ChoiceLoader([FileSystemLoader(templates), ours])
     # Plain text, so nothing is escaped.
     # No cache, which would not notice a file that is new in the folder.

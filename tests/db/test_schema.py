@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from threading import Barrier
 from typing import TYPE_CHECKING, Any
 
@@ -264,6 +264,22 @@ def test_several_may_upgrade_at_once(empty_engine: Engine) -> None:
 
 
 @pytest.mark.servers
+def test_an_upgrade_waits_until_another_is_committed(mariadb_url: str) -> None:
+    """It would begin at the revision of before otherwise, and fail at the end."""
+    with opened(mariadb_url) as ours, opened(mariadb_url) as theirs, ThreadPoolExecutor(1) as threads:
+        started: list[Future[None]] = []
+
+        def start_another(_connection: Connection) -> None:
+            started.append(threads.submit(schema.upgrade, theirs))
+            wait(started, timeout=0.5)
+
+        sa.event.listen(ours, "commit", start_another, once=True)
+        schema.upgrade(ours)
+        started[0].result()
+        schema.check(theirs)
+
+
+@pytest.mark.servers
 def test_databases_of_one_server_are_migrated_side_by_side(
     mariadb_url: str, databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -273,8 +289,7 @@ def test_databases_of_one_server_are_migrated_side_by_side(
         database(databases, "mariadb", tmp_path) as url,
         opened(mariadb_url) as ours,
         opened(url) as theirs,
-        writing(theirs) as connection,
-        schema._alone(connection),
+        schema._migrating(theirs),
     ):
         schema.upgrade(ours)
         with pytest.raises(schema.SchemaError, match="Somebody else"):

@@ -19,7 +19,7 @@ from sqlalchemy import column, inspect, select, table, text
 from sqlalchemy.exc import DBAPIError
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
 
-from leasehold.db.engine import reading, writing
+from leasehold.db.engine import alone, reading, writing
 from leasehold.db.galera import is_galera
 from leasehold.db.store import error_number
 
@@ -155,7 +155,7 @@ def _upgrade_once(engine: Engine) -> bool:
     """
     if current(engine) == head():
         return False
-    with writing(engine) as connection, _alone(connection), _impatient(connection):
+    with _migrating(engine) as connection, _impatient(connection):
         found = _current(connection)
         if found == head() or _newer(connection, found):
             return False
@@ -193,7 +193,7 @@ def _met_another(engine: Engine, error: BaseException) -> bool:
 
 def downgrade(engine: Engine, revision: str) -> None:
     """Take the schema back to `revision`, which this version knows; `BASE` removes all tables with their rows."""
-    with writing(engine) as connection, _alone(connection):
+    with _migrating(engine) as connection:
         found = _current(connection)
         if _newer(connection, found):
             raise SchemaError(f"The database has schema {found}: downgrade it with the newer version that made it.")
@@ -212,25 +212,31 @@ def _config(connection: Connection) -> Config:
 
 
 @contextmanager
-def _alone(connection: Connection) -> Iterator[None]:
-    """Keep other processes from migrating the same database meanwhile; on SQLite the writer lock already does."""
-    if connection.dialect.name == "postgresql":
-        # The lock lasts until the transaction ends, so no process sees half a migration.
-        connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": LOCK_NUMBER})
-        yield
-    elif connection.dialect.name in ("mysql", "mariadb"):
-        # MariaDB commits at every CREATE TABLE, so the lock belongs to the connection and has to be released.
-        if connection.scalar(_TAKE_LOCK, {"seconds": LOCK_SECONDS}) != 1:
-            raise SchemaError(
-                f"Somebody else has been migrating this database for {LOCK_SECONDS} s: "
-                "wait for that, then run leasehold-manage db upgrade again."
-            )
-        try:
-            yield
-        finally:
-            connection.execute(_GIVE_LOCK)
+def _migrating(engine: Engine) -> Iterator[Connection]:
+    """Open a transaction that writes, and keep other processes from migrating the same database until it is committed.
+
+    On SQLite the writer lock already does.
+    """
+    if engine.dialect.name in ("mysql", "mariadb"):
+        # MariaDB commits at every CREATE TABLE, so the lock belongs to a connection. It is one that outlives the
+        # transaction: who had the lock before the commit would begin at the revision of before.
+        with alone(engine) as holder:
+            if holder.scalar(_TAKE_LOCK, {"seconds": LOCK_SECONDS}) != 1:
+                raise SchemaError(
+                    f"Somebody else has been migrating this database for {LOCK_SECONDS} s: "
+                    "wait for that, then run leasehold-manage db upgrade again."
+                )
+            try:
+                with writing(engine) as connection:
+                    yield connection
+            finally:
+                holder.execute(_GIVE_LOCK)
     else:
-        yield
+        with writing(engine) as connection:
+            if engine.dialect.name == "postgresql":
+                # The lock lasts until the transaction ends, so no process sees half a migration.
+                connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": LOCK_NUMBER})
+            yield connection
 
 
 @contextmanager

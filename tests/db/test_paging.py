@@ -91,8 +91,8 @@ def rows(number: int, name: str) -> Iterator[tuple[Callable[..., None], Any]]:
         "changed_at": later,
         "checked_at": later,
     }
-    yield alarm_rows.add_alarm, Alarm(**who, name=name, **watched, **counted)
-    yield feed_rows.add_feed, Feed(**who, name=name, own=number % 2 == 0, digest="")
+    yield alarm_rows.ALARMS.add, Alarm(**who, name=name, **watched, **counted)
+    yield feed_rows.FEEDS.add, Feed(**who, name=name, own=number % 2 == 0, digest="")
     series_of: Values = {"rule": "FREQ=DAILY", "time_zone": "UTC", "draft": {}, "digest": "", "occurrences": ()}
     yield series_rows.add_series, Series(**who, name=name, **series_of, updated_at=later)
     kept: Values = {"description": "", "public": number % 2 == 0, "request": {}, "updated_at": later}
@@ -180,8 +180,8 @@ def lists(db: Database) -> Lists:
     all_of = resource_rows.list_resources
     with_flags: Values = {"disabled": True, "projects": True}
     return {
-        "alarms": (alarm.LISTED, reading(show_alarm, alarm_rows.list_alarms, "demo")),
-        "feeds": (feed.LISTED, reading(show_feed, feed_rows.list_feeds, "demo")),
+        "alarms": (alarm.LISTED, reading(show_alarm, alarm_rows.ALARMS.page, "demo")),
+        "feeds": (feed.LISTED, reading(show_feed, feed_rows.FEEDS.page, "demo")),
         "series": (series.LISTED, reading(lambda each: show_series(each, {}), series_rows.list_series, "demo")),
         "templates": (
             template.LISTED,

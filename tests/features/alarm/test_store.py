@@ -17,13 +17,9 @@ from leasehold.db.pool import lock_pools
 from leasehold.features.alarm.model import LONGEST_REASON, Alarm, AlarmDraft, Count, TooManyAlarmsError
 from leasehold.features.alarm.options import AlarmSettings
 from leasehold.features.alarm.store import (
-    add_alarm,
+    ALARMS,
     alarms_to_check,
-    count_alarms,
-    delete_alarm,
-    find_alarm,
     find_alarms,
-    list_alarms,
     mark_checked,
     put_event,
     save_check,
@@ -60,7 +56,7 @@ def alarm(**changes: Any) -> Alarm:
 
 def add(db: Database, **changes: Any) -> Alarm:
     made = alarm(**changes)
-    db.transact(lambda connection: add_alarm(connection, made))
+    db.transact(lambda connection: ALARMS.add(connection, made))
     return made
 
 
@@ -68,15 +64,15 @@ def test_what_is_written_is_read(db: Database) -> None:
     first, second = add(db, created_at=hour(1)), add(db)
     theirs = add(db, project_id="alt", low=True, available=2**31, reason="r" * LONGEST_REASON, checked_at=hour(2))
     with db.reading() as connection:
-        assert [find_alarm(connection, each.id) for each in (first, second, theirs)] == [first, second, theirs]
-        assert list(list_alarms(connection, "demo")) == [second, first]
-        assert {each.id for each in list_alarms(connection, None)} == {first.id, second.id, theirs.id}
+        assert [ALARMS.find(connection, each.id) for each in (first, second, theirs)] == [first, second, theirs]
+        assert list(ALARMS.page(connection, "demo")) == [second, first]
+        assert {each.id for each in ALARMS.page(connection, None)} == {first.id, second.id, theirs.id}
         assert [each.id for each in find_alarms(connection, [first.id, "none"])] == [first.id]
-        assert (count_alarms(connection, "demo"), count_alarms(connection, "none")) == (2, 0)
-    assert db.transact(partial(delete_alarm, ident=first.id))
-    assert not db.transact(partial(delete_alarm, ident=first.id))
+        assert (ALARMS.count(connection, "demo"), ALARMS.count(connection, "none")) == (2, 0)
+    assert db.transact(partial(ALARMS.remove, ident=first.id))
+    assert not db.transact(partial(ALARMS.remove, ident=first.id))
     with db.reading() as connection:
-        assert find_alarm(connection, first.id) is None
+        assert ALARMS.find(connection, first.id) is None
 
 
 def test_a_check_is_written_if_nothing_was_written_since(db: Database) -> None:
@@ -85,15 +81,15 @@ def test_a_check_is_written_if_nothing_was_written_since(db: Database) -> None:
     assert db.transact(partial(save_check, before=before, after=low))
     assert not db.transact(partial(save_check, before=before, after=enough))
     with db.reading() as connection:
-        found = find_alarm(connection, before.id)
+        found = ALARMS.find(connection, before.id)
     assert found == replace(low, generation=1)
     lost = found.checked(Count(None, "no plugin"), hour(2))
     assert db.transact(partial(save_check, before=found, after=lost))
     with db.reading() as connection:
-        found = find_alarm(connection, before.id)
+        found = ALARMS.find(connection, before.id)
     assert found is not None
     assert (found.low, found.available, found.reason, found.changed_at) == (True, None, "no plugin", hour(1))
-    db.transact(partial(delete_alarm, ident=before.id))
+    db.transact(partial(ALARMS.remove, ident=before.id))
     assert not db.transact(partial(save_check, before=found, after=found))
 
 

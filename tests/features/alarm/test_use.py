@@ -21,7 +21,7 @@ from leasehold.features.alarm.job import ROUNDS, AlarmRounds
 from leasehold.features.alarm.model import Alarm, AlarmDraft, TooManyAlarmsError
 from leasehold.features.alarm.options import AlarmSettings
 from leasehold.features.alarm.store import put_event
-from leasehold.features.alarm.use import AlarmWatch, delete_alarm, get_alarm, list_alarms, make_alarm
+from leasehold.features.alarm.use import ALARMS, AlarmWatch, make_alarm
 from leasehold.leasing.property import set_privacy
 from leasehold.manager.monitor import check_once
 from leasehold.model.caller import EVERYTHING, Sight
@@ -86,7 +86,7 @@ def told(world: World, alarm: Alarm) -> list[tuple[str, int]]:
 
 
 def found(world: World, alarm: Alarm) -> tuple[str, int | None]:
-    now = get_alarm(world.service, alarm.id)
+    now = ALARMS.get(world.service, alarm.id)
     return now.state.value, now.available
 
 
@@ -100,12 +100,12 @@ def test_it_tells_once_that_too_little_is_left_and_once_that_there_is_enough_aga
     lease = world.lease(hosts(3), end=2)
     world.clock.advance(seconds=7)
     assert (check(world), found(world, alarm)) == (1, ("low", 2))
-    low = get_alarm(world.service, alarm.id)
+    low = ALARMS.get(world.service, alarm.id)
     assert low.changed_at == low.checked_at == world.now()
     second = world.lease(hosts(1), end=2)
     world.clock.advance(seconds=7)
     assert (check(world), found(world, alarm), told(world, alarm)) == (0, ("low", 1), [(LOW, 2)])
-    assert get_alarm(world.service, alarm.id).changed_at == low.changed_at
+    assert ALARMS.get(world.service, alarm.id).changed_at == low.changed_at
     world.delete(second)
     world.delete(lease)
     run_manager(world)
@@ -135,14 +135,14 @@ def test_the_event_has_the_alarm_and_belongs_to_its_project(world: World) -> Non
 
 def test_what_is_deleted_tells_nothing_more(world: World) -> None:
     alarm, other = (alarm_on(world, hosts(), below=9) for _ in range(2))
-    delete_alarm(world.service, alarm.id)
+    ALARMS.delete(world.service, alarm.id)
     assert check(world) == 1
     assert (told(world, alarm), told(world, other)) == ([], [(LOW, 5)])
-    for use in (get_alarm, delete_alarm):
+    for use in (ALARMS.get, ALARMS.delete):
         with pytest.raises(NotFoundError):
             use(world.service, alarm.id)
-    assert [each.id for each in list_alarms(world.service, "demo")] == [other.id]
-    assert list_alarms(world.service, "alt") == []
+    assert [each.id for each in ALARMS.page(world.service, "demo")] == [other.id]
+    assert ALARMS.page(world.service, "alt") == []
 
 
 # ---------------------------------------------------------------- what is counted
@@ -218,10 +218,10 @@ def test_a_property_that_no_host_has_any_more_is_low_and_says_why(world: World) 
     change_host(world.service, ident, {"model": None})
     check(world)
     assert (found(world, alarm), told(world, alarm)) == (("low", 0), [(LOW, 0)])
-    assert "$model" in (get_alarm(world.service, alarm.id).reason or "")
+    assert "$model" in (ALARMS.get(world.service, alarm.id).reason or "")
     change_host(world.service, ident, {"model": "a100"})
     check(world)
-    assert get_alarm(world.service, alarm.id).reason is None
+    assert ALARMS.get(world.service, alarm.id).reason is None
     assert told(world, alarm) == [(LOW, 0), (RESTORED, 1)]
 
 
@@ -242,7 +242,7 @@ def test_what_a_lease_may_not_ask_an_alarm_may_not(world: World, name: str, sigh
     with pytest.raises(InvalidInputError, match=words.replace("$", r"\$")) as met:
         alarm_on(world, asked, sight=sight)
     assert met.value.field == "reservation.resource_properties"
-    assert list_alarms(world.service, None) == []
+    assert ALARMS.page(world.service, None) == []
     if name == "$rack":
         mine = alarm_on(world, asked)
         assert (check(world), found(world, mine)) == (1, ("low", 0))
@@ -257,7 +257,7 @@ def test_a_property_that_has_become_private_is_not_counted_any_more(world: World
     set_privacy(world.service, HOST, "rack", private=True)
     check(world)
     assert (found(world, mine), found(world, theirs)) == (("unknown", None), counted)
-    assert "$rack cannot be asked for any more" in str(get_alarm(world.service, mine.id).reason)
+    assert "$rack cannot be asked for any more" in str(ALARMS.get(world.service, mine.id).reason)
     set_privacy(world.service, HOST, "rack", private=False)
     check(world)
     assert found(world, mine) == counted
@@ -289,7 +289,7 @@ def test_a_project_has_a_few(world: World) -> None:
     with pytest.raises(TooManyAlarmsError, match="may have 2 capacity alarms"):
         alarm_on(few, hosts())
     assert alarm_on(few, hosts(), caller=ALT)
-    delete_alarm(few.service, made[0].id)
+    ALARMS.delete(few.service, made[0].id)
     assert alarm_on(few, hosts())
     for off in ({"alarms": 0}, {"alarm_seconds": 0.0}):
         with pytest.raises(TooManyAlarmsError, match="switched off"):
@@ -319,11 +319,11 @@ def test_what_cannot_be_counted_is_unknown_and_stops_no_other(world: World, way:
     world.lease(hosts(1))
     check(lame)
     assert (found(lame, alarm), found(lame, other)) == (("unknown", None), ("low", 4))
-    assert BADGE in (get_alarm(lame.service, alarm.id).reason or "")
+    assert BADGE in (ALARMS.get(lame.service, alarm.id).reason or "")
     # It was low before, and is so when it can be counted again: nothing is told twice.
     assert check(world) == 0
     assert (found(world, alarm), told(world, alarm)) == (("low", 3), [(LOW, 3)])
-    assert get_alarm(world.service, alarm.id).reason is None
+    assert ALARMS.get(world.service, alarm.id).reason is None
 
 
 class Ticking:
@@ -345,7 +345,7 @@ def test_a_count_that_takes_too_long_is_not_known(world: World) -> None:
         make_alarm(hurried, DEMO, AlarmDraft(hosts(resource_properties=RACK_1), 1, HOUR))
     AlarmWatch(hurried).check()
     assert found(world, alarm) == ("unknown", None)
-    assert "takes too long" in (get_alarm(world.service, alarm.id).reason or "")
+    assert "takes too long" in (ALARMS.get(world.service, alarm.id).reason or "")
 
 
 def test_what_a_round_has_no_time_for_comes_first_in_the_next(world: World) -> None:
@@ -359,7 +359,7 @@ def test_what_a_round_has_no_time_for_comes_first_in_the_next(world: World) -> N
         assert len(rounds) < 9
     assert sum(rounds) == len(made)
     assert max(rounds) < len(made)
-    assert {found(world, get_alarm(world.service, each)) for each in made} == {("low", 5)}
+    assert {found(world, ALARMS.get(world.service, each)) for each in made} == {("low", 5)}
     hurried.db.engine.dispose()
 
 
@@ -414,7 +414,7 @@ def test_what_was_counted_on_an_older_state_is_not_written(world: World) -> None
 
 def test_an_alarm_that_is_deleted_while_it_is_counted_tells_nothing(world: World) -> None:
     alarm = alarm_on(world, hosts(), below=9)
-    other = during_the_count(world, lambda: delete_alarm(world.service, alarm.id))
+    other = during_the_count(world, lambda: ALARMS.delete(world.service, alarm.id))
     assert (check(other), told(world, alarm)) == (0, [])
     other.engine.dispose()
 
@@ -448,7 +448,7 @@ def test_one_manager_checks_and_another_takes_over_when_it_is_gone(world: World)
         """Let a manager have its round, and say whether it made one."""
         world.clock.advance(seconds=1)
         watcher.run()
-        return get_alarm(world.service, alarm.id).checked_at == world.now()
+        return ALARMS.get(world.service, alarm.id).checked_at == world.now()
 
     for _ in range(5):
         assert [turn(first), turn(second)] == [True, False]
@@ -466,7 +466,7 @@ def test_only_who_checks_alarms_keeps_calendars_for_them(world: World) -> None:
     used = watcher._watch.calendars
     watcher.run()
     assert watcher._watch.calendars is used
-    delete_alarm(world.service, alarm.id)
+    ALARMS.delete(world.service, alarm.id)
     watcher.run()
     assert watcher._watch.calendars is not used
 

@@ -7,8 +7,8 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from leasehold.features.feed import store as rows
 from leasehold.features.feed.model import Feed, digest_of
+from leasehold.features.feed.store import FEEDS
 from tests.db.examples import NOW, ident
 
 if TYPE_CHECKING:
@@ -19,12 +19,12 @@ def test_a_feed_is_read_as_it_was_written(db: Database) -> None:
     first = Feed(ident(), "demo", "alice", "Größe €", own=True, digest=digest_of("x"), created_at=NOW)
     other = replace(first, id=ident(), project_id="other", created_at=NOW + timedelta(hours=1))
     for each in (other, first):
-        db.transact(partial(rows.add_feed, new=each))
+        db.transact(partial(FEEDS.add, new=each))
     with db.reading() as connection:
-        assert rows.find_feed(connection, first.id) == first
-        assert rows.find_feed(connection, ident()) is None
-        assert rows.list_feeds(connection, "demo") == [first]
-        assert rows.list_feeds(connection, None) == [first, other]
-        assert rows.count_feeds(connection, "demo") == 1
-    assert db.transact(partial(rows.delete_feed, ident=first.id))
-    assert not db.transact(partial(rows.delete_feed, ident=first.id))
+        assert FEEDS.find(connection, first.id) == first
+        assert FEEDS.find(connection, ident()) is None
+        assert FEEDS.page(connection, "demo") == [first]
+        assert FEEDS.page(connection, None) == [first, other]
+        assert FEEDS.count(connection, "demo") == 1
+    assert db.transact(partial(FEEDS.remove, ident=first.id))
+    assert not db.transact(partial(FEEDS.remove, ident=first.id))

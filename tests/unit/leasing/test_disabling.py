@@ -10,7 +10,7 @@ from sqlalchemy import select
 from leasehold.db.resource import find_resource
 from leasehold.db.tables import outbox
 from leasehold.features.alarm.model import AlarmDraft
-from leasehold.features.alarm.use import AlarmWatch, get_alarm, make_alarm
+from leasehold.features.alarm.use import ALARMS, AlarmWatch, make_alarm
 from leasehold.features.maintenance.model import MaintenanceConflictError
 from leasehold.leasing import resource as resources
 from leasehold.leasing.create import create_lease
@@ -102,7 +102,7 @@ def test_what_is_free_and_what_is_offered_count_without_it(world: World) -> None
         world.lease(hosts(enrolled + 1))
     world.disable("cmp-01", "cmp-02")
     AlarmWatch(world.service).check()
-    assert get_alarm(world.service, alarm.id).available == 3
+    assert ALARMS.get(world.service, alarm.id).available == 3
     with pytest.raises(NotEnoughError) as refused:
         world.lease(hosts(enrolled))
     assert (before.value.refusal.largest, refused.value.refusal.largest) == (enrolled, enrolled - 2)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from leasehold.features.alarm.model import AlarmDraft
-from leasehold.features.alarm.use import AlarmWatch, list_alarms, make_alarm
+from leasehold.features.alarm.use import ALARMS, AlarmWatch, make_alarm
 from leasehold.leasing import queries, resource
 from leasehold.leasing.availability import Question, availability_of
 from leasehold.model.errors import InvalidInputError, NotEnoughError
@@ -87,7 +87,7 @@ def test_availability_and_alarms_count_it_for_its_projects_alone(world: World) -
     for caller in (DEMO, ALT):
         make_alarm(world.service, caller, AlarmDraft(hosts(1), 4, 3600))
     AlarmWatch(world.service).check()
-    assert [list_alarms(world.service, each)[0].available for each in ("demo", "alt")] == [3, 5]
+    assert [ALARMS.page(world.service, each)[0].available for each in ("demo", "alt")] == [3, 5]
 
 
 def test_a_property_that_only_others_have_is_unknown(world: World) -> None:

@@ -35,7 +35,7 @@ def list_alarms(call: Call) -> Reply:
     From 1.3 on in pages, by name and state, and sorted.
     """
     project = None if call.query_all_projects() else call.caller.project_id
-    return Reply({"alarms": list(map(show_alarm, alarms.list_alarms(call.service, project, LISTED.asked(call))))})
+    return Reply({"alarms": list(map(show_alarm, alarms.ALARMS.page(call.service, project, LISTED.asked(call))))})
 
 
 def create(call: Call, body: AlarmCreation) -> Reply:
@@ -61,7 +61,7 @@ def show(call: Call, alarm: Alarm) -> Reply:  # noqa: ARG001 - as all handlers
 
 def delete(call: Call, alarm: Alarm) -> Reply:
     """Delete a capacity alarm; it tells nothing more."""
-    alarms.delete_alarm(call.service, alarm.id)
+    alarms.ALARMS.delete(call.service, alarm.id)
     return Reply()
 
 
@@ -84,7 +84,7 @@ def show_alarm(found: Alarm) -> AlarmAnswer:
     }
 
 
-_ALARM = Noun("alarm_id", "alarm", alarms.get_alarm)
+_ALARM = Noun("alarm_id", "alarm", alarms.ALARMS.get)
 _ALL, _ONE = "/v1/alarms", "/v1/alarms/{alarm_id}"
 ROUTES = (
     V1_2("GET", _ALL, list_alarms, (rules.GET,), None, AlarmList, query=EVERY, filters=LISTED.query),

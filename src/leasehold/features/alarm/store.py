@@ -2,62 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sqlalchemy import case, delete, func, insert, or_, select, update
+from sqlalchemy import case, func, or_, select, update
 
 from leasehold.db.outbox import put_project_event
-from leasehold.db.paging import Listed, of_project
+from leasehold.db.owned import OwnedRows
 from leasehold.features.alarm.model import Alarm, AlarmState
 from leasehold.features.alarm.tables import alarms
-from leasehold.model.paging import WHOLE, Part
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from datetime import datetime
 
-    from sqlalchemy import Connection, Row
+    from sqlalchemy import Connection
 
     from leasehold.model.event_log import AlarmNews
 
-_NAMES = tuple(each.name for each in fields(Alarm))
 _STATE = case(
     (alarms.c.available.is_(None), AlarmState.UNKNOWN),
     (alarms.c.low.is_(True), AlarmState.LOW),
     else_=AlarmState.OK,
 )
-_LISTED = Listed(alarms, {"state": _STATE})
-
-
-def add_alarm(connection: Connection, new: Alarm) -> None:
-    """Write an alarm."""
-    connection.execute(insert(alarms), asdict(new))
-
-
-def count_alarms(connection: Connection, project_id: str) -> int:
-    """Return how many alarms a project has."""
-    query = select(func.count()).select_from(alarms).where(alarms.c.project_id == project_id)
-    return connection.execute(query).scalar_one()
-
-
-def list_alarms(connection: Connection, project_id: str | None, part: Part = WHOLE) -> Sequence[Alarm]:
-    """Return a part of the alarms of a project, or with None of all projects, oldest first."""
-    return list(map(_alarm, _LISTED.rows(connection, part, *of_project(alarms, project_id))))
-
-
-def find_alarm(connection: Connection, ident: str) -> Alarm | None:
-    """Return an alarm, or None."""
-    row = connection.execute(select(alarms).where(alarms.c.id == ident)).first()
-    return None if row is None else _alarm(row)
-
-
-def delete_alarm(connection: Connection, ident: str) -> bool:
-    """Remove an alarm; say whether it was there."""
-    return connection.execute(delete(alarms).where(alarms.c.id == ident)).rowcount == 1
-
-
-# ---------------------------------------------------------------- checks
+ALARMS = OwnedRows(alarms, Alarm, {"state": _STATE}, {"sees_private": lambda row: bool(row.sees_private)})
 
 
 def alarms_to_check(connection: Connection, most: int) -> Sequence[str]:
@@ -68,7 +35,7 @@ def alarms_to_check(connection: Connection, most: int) -> Sequence[str]:
 
 def find_alarms(connection: Connection, ids: Collection[str]) -> Sequence[Alarm]:
     """Return those of these alarms that are still there, by their ids."""
-    return list(map(_alarm, connection.execute(select(alarms).where(alarms.c.id.in_(ids)).order_by(alarms.c.id))))
+    return ALARMS.read(connection.execute(select(alarms).where(alarms.c.id.in_(ids)).order_by(alarms.c.id)))
 
 
 def save_check(connection: Connection, before: Alarm, after: Alarm) -> bool:
@@ -106,8 +73,3 @@ def put_event(connection: Connection, event_type: AlarmNews, alarm: Alarm, now: 
         "reason": alarm.reason,
     }
     put_project_event(connection, event_type, alarm.project_id, payload, now)
-
-
-def _alarm(row: Row[Any]) -> Alarm:
-    values = {name: row._mapping[name] for name in _NAMES}  # noqa: SLF001 - SQLAlchemy's public name for it.
-    return Alarm(**{**values, "sees_private": bool(row.sees_private)})

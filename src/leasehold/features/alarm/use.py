@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from leasehold.db.project import enter
 from leasehold.db.property import private_keys
 from leasehold.features.alarm import store as rows
 from leasehold.features.alarm.model import Alarm, Count, TooManyAlarmsError, crossing
@@ -17,12 +16,12 @@ from leasehold.features.alarm.options import AlarmSettings
 from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.decide import Asked, allocate
 from leasehold.leasing.offer import most_available
+from leasehold.leasing.owned import OwnedItems
 from leasehold.leasing.requests import Read, conditions_of, read_requests
 from leasehold.leasing.sight import closed_names
 from leasehold.model.budget import Budget
 from leasehold.model.caller import EVERYTHING
-from leasehold.model.errors import LeaseholdError, NotFoundError, TakesTooLongError
-from leasehold.model.paging import WHOLE, Part
+from leasehold.model.errors import LeaseholdError, TakesTooLongError
 from leasehold.model.windows import Window, from_seconds, to_seconds
 
 if TYPE_CHECKING:
@@ -50,6 +49,15 @@ MOST: Final = 10_000
 """Alarms that one round looks at; those that were not checked for the longest time come first."""
 
 
+def _most(service: Service) -> int:
+    """Return how many alarms a project may have."""
+    settings = service.settings.of(AlarmSettings)
+    return settings.alarms if settings.alarm_seconds else 0
+
+
+ALARMS = OwnedItems(rows.ALARMS, "alarm_id", _most, TooManyAlarmsError)
+
+
 def make_alarm(service: Service, caller: Caller, draft: AlarmDraft, sight: Sight = EVERYTHING) -> Alarm:
     """Write an alarm and return it; `sight` says what the caller may ask about hosts.
 
@@ -57,7 +65,7 @@ def make_alarm(service: Service, caller: Caller, draft: AlarmDraft, sight: Sight
     TooManyAlarmsError.
     """
     with service.db.reading() as connection:
-        _check_room(service, connection, caller)
+        ALARMS.check_room(service, connection, caller.project_id)
     understand = partial(_read, service.types, draft.below)
     reading = read_requests(service, caller, sight, [draft.reservation], understand, lambda _: PLACE)
     (part,) = reading.parts
@@ -81,22 +89,7 @@ def make_alarm(service: Service, caller: Caller, draft: AlarmDraft, sight: Sight
         created_at=service.now(),
         sees_private=sight.private,
     )
-
-    def write(connection: Connection) -> Alarm:
-        # Its alarms are counted while no other transaction of the project adds one.
-        enter(connection, caller.project_id)
-        _check_room(service, connection, caller)
-        rows.add_alarm(connection, new)
-        return new
-
-    return service.db.transact(write)
-
-
-def _check_room(service: Service, connection: Connection, caller: Caller) -> None:
-    settings = service.settings.of(AlarmSettings)
-    limit = settings.alarms if settings.alarm_seconds else 0
-    if not limit or rows.count_alarms(connection, caller.project_id) >= limit:
-        raise TooManyAlarmsError(limit)
+    return ALARMS.add(service, new)
 
 
 def _read(types: ResourceTypes, below: int, raw: Mapping[str, Any]) -> Read:
@@ -109,27 +102,6 @@ def _read(types: ResourceTypes, below: int, raw: Mapping[str, Any]) -> Read:
 
 def _uncounted(kind: Kind[Any], raw: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in kind.asked(raw).items() if name not in kind.counts}
-
-
-def list_alarms(service: Service, project_id: str | None, part: Part = WHOLE) -> Sequence[Alarm]:
-    """Return a part of the alarms of a project, or with None of all projects, oldest first."""
-    with service.db.reading() as connection:
-        return rows.list_alarms(connection, project_id, part)
-
-
-def get_alarm(service: Service, ident: str) -> Alarm:
-    """Return an alarm; raises NotFoundError."""
-    with service.db.reading() as connection:
-        found = rows.find_alarm(connection, ident)
-    if found is None:
-        raise NotFoundError("alarm_id", ident)
-    return found
-
-
-def delete_alarm(service: Service, ident: str) -> None:
-    """Remove an alarm, which then tells nothing more; raises NotFoundError."""
-    if not service.db.transact(lambda connection: rows.delete_alarm(connection, ident)):
-        raise NotFoundError("alarm_id", ident)
 
 
 # ---------------------------------------------------------------- checks

@@ -37,7 +37,7 @@ def list_feeds(call: Call) -> Reply:
     In pages, by name and by whether they have one user's leases, and sorted.
     """
     project = None if call.query_all_projects() else call.caller.project_id
-    return Reply({"feeds": list(map(show_feed, feeds.list_feeds(call.service, project, LISTED.asked(call))))})
+    return Reply({"feeds": list(map(show_feed, feeds.FEEDS.page(call.service, project, LISTED.asked(call))))})
 
 
 def create(call: Call, body: FeedCreation) -> Reply:
@@ -57,7 +57,7 @@ def show(call: Call, feed: Feed) -> Reply:  # noqa: ARG001 - as all handlers
 
 def delete(call: Call, feed: Feed) -> Reply:
     """Delete a calendar feed; its address answers nobody any more."""
-    feeds.delete_feed(call.service, feed.id)
+    feeds.FEEDS.delete(call.service, feed.id)
     return Reply()
 
 
@@ -94,7 +94,7 @@ def show_new(feed: Feed, url: str) -> FeedAnswer:
     return {**show_feed(feed), "url": url}
 
 
-_FEED = Noun("feed_id", "feed", feeds.get_feed)
+_FEED = Noun("feed_id", "feed", feeds.FEEDS.get)
 _ALL, _ONE = "/v1/feeds", "/v1/feeds/{feed_id}"
 ROUTES = (
     V1_3("GET", _ALL, list_feeds, (rules.GET,), None, FeedList, query=EVERY, filters=LISTED.query),

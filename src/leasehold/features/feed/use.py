@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from leasehold.db import lease as lease_rows
-from leasehold.db.project import enter
 from leasehold.features.feed import store as rows
 from leasehold.features.feed.model import (
     Feed,
@@ -19,14 +18,12 @@ from leasehold.features.feed.model import (
     write_token,
 )
 from leasehold.features.feed.options import FeedSettings
-from leasehold.model.errors import NotFoundError
+from leasehold.leasing.owned import OwnedItems
 from leasehold.model.lease_filter import LeaseFilter
-from leasehold.model.paging import WHOLE, Part, Sort
+from leasehold.model.paging import Sort
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from sqlalchemy import Connection
 
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller
@@ -37,6 +34,7 @@ KEPT: Final = timedelta(days=30)
 MOST: Final = 1_000
 """Leases in a feed; those that end last are in it."""
 _LAST_FIRST: Final = Sort("end_date", descending=True)
+FEEDS = OwnedItems(rows.FEEDS, "feed_id", lambda service: service.settings.of(FeedSettings).feeds, TooManyFeedsError)
 
 
 def make_feed(service: Service, caller: Caller, name: str, *, own: bool) -> tuple[Feed, str]:
@@ -54,38 +52,8 @@ def make_feed(service: Service, caller: Caller, name: str, *, own: bool) -> tupl
         digest=digest_of(secret),
         created_at=service.now(),
     )
-    limit = service.settings.of(FeedSettings).feeds
-
-    def write(connection: Connection) -> None:
-        # Its feeds are counted while no other transaction of the project adds one.
-        enter(connection, caller.project_id)
-        if rows.count_feeds(connection, caller.project_id) >= limit:
-            raise TooManyFeedsError(limit)
-        rows.add_feed(connection, new)
-
-    service.db.transact(write)
+    FEEDS.add(service, new)
     return new, write_token(new.id, secret)
-
-
-def list_feeds(service: Service, project_id: str | None, part: Part = WHOLE) -> Sequence[Feed]:
-    """Return a part of the feeds of a project, or with None of all projects, oldest first."""
-    with service.db.reading() as connection:
-        return rows.list_feeds(connection, project_id, part)
-
-
-def get_feed(service: Service, ident: str) -> Feed:
-    """Return a feed; raises NotFoundError."""
-    with service.db.reading() as connection:
-        found = rows.find_feed(connection, ident)
-    if found is None:
-        raise NotFoundError("feed_id", ident)
-    return found
-
-
-def delete_feed(service: Service, ident: str) -> None:
-    """Remove a feed, whose address then answers nobody; raises NotFoundError."""
-    if not service.db.transact(lambda connection: rows.delete_feed(connection, ident)):
-        raise NotFoundError("feed_id", ident)
 
 
 def open_feed(service: Service, text: str) -> Feed:
@@ -94,7 +62,7 @@ def open_feed(service: Service, text: str) -> Feed:
     if token is None:
         raise UnknownFeedError
     with service.db.reading() as connection:
-        found = rows.find_feed(connection, token.feed_id)
+        found = rows.FEEDS.find(connection, token.feed_id)
     # Also without a feed: the comparison takes the same time then.
     opens = token.opens(found)
     if found is None or not opens:

@@ -1,0 +1,66 @@
+"""What projects own and make themselves, each kind up to a limit: listed, found, made and deleted in the same way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic
+
+from leasehold.db.owned import Item
+from leasehold.db.project import enter
+from leasehold.model.errors import NotFoundError
+from leasehold.model.paging import WHOLE, Part
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sqlalchemy import Connection
+
+    from leasehold.db.owned import OwnedRows
+    from leasehold.leasing.service import Service
+    from leasehold.model.errors import TooManyError
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedItems(Generic[Item]):
+    """The items of all projects: `variable` names their ids, and a project may have up to `limit`."""
+
+    rows: OwnedRows[Item]
+    variable: str
+    limit: Callable[[Service], int]
+    too_many: type[TooManyError]
+
+    def page(self, service: Service, project_id: str | None, part: Part = WHOLE) -> Sequence[Item]:
+        """Return a part of the items of a project, or with None of all projects, oldest first."""
+        with service.db.reading() as connection:
+            return self.rows.page(connection, project_id, part)
+
+    def get(self, service: Service, ident: str) -> Item:
+        """Return an item; raises NotFoundError."""
+        with service.db.reading() as connection:
+            found = self.rows.find(connection, ident)
+        if found is None:
+            raise NotFoundError(self.variable, ident)
+        return found
+
+    def add(self, service: Service, new: Item) -> Item:
+        """Write an item and return it; raises `too_many`."""
+
+        def write(connection: Connection) -> Item:
+            # The project's items are counted while no other transaction of the project adds one.
+            enter(connection, new.project_id)
+            self.check_room(service, connection, new.project_id)
+            self.rows.add(connection, new)
+            return new
+
+        return service.db.transact(write)
+
+    def check_room(self, service: Service, connection: Connection, project_id: str) -> None:
+        """Raise `too_many` if a project has as many items as it may have."""
+        limit = self.limit(service)
+        if not limit or self.rows.count(connection, project_id) >= limit:
+            raise self.too_many(limit)
+
+    def delete(self, service: Service, ident: str) -> None:
+        """Remove an item; raises NotFoundError."""
+        if not service.db.transact(lambda connection: self.rows.remove(connection, ident)):
+            raise NotFoundError(self.variable, ident)

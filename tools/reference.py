@@ -25,7 +25,6 @@ from leasehold.api.policies import (
     region,
     resource,
     series,
-    template,
     timeline,
 )
 from leasehold.conf.opts import list_library_opts
@@ -96,7 +95,6 @@ POLICY_SECTIONS: Mapping[str, Any] = {
     "Regions": region,
     "Offers": held_offer,
     "Series of leases": series,
-    "Lease templates": template,
     "Published offers": published_offer,
     "Findings of the audit": audit,
     "Rules that other rules refer to": base,

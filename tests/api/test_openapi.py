@@ -12,8 +12,8 @@ from jsonschema import Draft202012Validator
 
 from leasehold.cloud.sandbox.seed import NETWORK_ID, SUGGESTED_FLOATING_IPS
 from leasehold.cmd.web import ROUTES
+from leasehold.features.template.model import KEYS
 from leasehold.leasing.event_log import sequence_events
-from leasehold.model.template import KEYS
 from tests.factory import hosts, instances
 
 if TYPE_CHECKING:

@@ -19,18 +19,15 @@ from leasehold.api.handlers import (
     published_offer,
     resource,
     series,
-    template,
 )
 from leasehold.api.views.floatingip import show_floating_ip
 from leasehold.api.views.host import show_host
 from leasehold.api.views.published_offer import show_published
 from leasehold.api.views.resource import show_resource
 from leasehold.api.views.series import show_series
-from leasehold.api.views.template import show_template
 from leasehold.db import published_offer as offer_rows
 from leasehold.db import resource as resource_rows
 from leasehold.db import series as series_rows
-from leasehold.db import template as template_rows
 from leasehold.db.lease import insert_lease
 from leasehold.db.tables import resources
 from leasehold.features.alarm import api as alarm
@@ -48,6 +45,10 @@ from leasehold.features.subscription import api as subscription
 from leasehold.features.subscription import store as subscription_rows
 from leasehold.features.subscription.api import show_subscription
 from leasehold.features.subscription.model import Channel, Subscription
+from leasehold.features.template import api as template
+from leasehold.features.template import store as template_rows
+from leasehold.features.template.api import show_template
+from leasehold.features.template.model import Template
 from leasehold.leasing.held_offer import list_offers
 from leasehold.model.errors import InvalidInputError
 from leasehold.model.paging import WHOLE, Part, Sort
@@ -55,7 +56,6 @@ from leasehold.model.published_offer import OfferedPart, PublishedOffer
 from leasehold.model.resource import FLOATING_IP, FLOATING_IP_POOL, HOST
 from leasehold.model.series import Series
 from leasehold.model.states import LeaseStatus
-from leasehold.model.template import Template
 from tests.db.examples import NOW, active, enrol, hold, hour, hours, lease, write
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def rows(number: int, name: str) -> Iterator[tuple[Callable[..., None], Any]]:
     series_of: Values = {"rule": "FREQ=DAILY", "time_zone": "UTC", "draft": {}, "digest": "", "occurrences": ()}
     yield series_rows.add_series, Series(**who, name=name, **series_of, updated_at=later)
     kept: Values = {"description": "", "public": number % 2 == 0, "request": {}, "updated_at": later}
-    yield template_rows.add_template, Template(**who, name=f"{name}{number}", **kept)
+    yield template_rows.TEMPLATES.add, Template(**who, name=f"{name}{number}", **kept)
     hook: Values = {"channel": Channel.WEBHOOK, "target": f"https://{name}.example", "secret": "", "event_types": ()}
     state: Values = {"failing_since": later, "suspended_at": later if number % 2 else None, "own": number % 2 == 0}
     place: Values = {"all_projects": number == 1, "lease_id": name or None, "position": 7 - number}
@@ -185,7 +185,7 @@ def lists(db: Database) -> Lists:
         "series": (series.LISTED, reading(lambda each: show_series(each, {}), series_rows.list_series, "demo")),
         "templates": (
             template.LISTED,
-            reading(partial(show_template, owner=True), template_rows.list_templates, "demo"),
+            reading(partial(show_template, owner=True), template_rows.TEMPLATES.page, "demo"),
         ),
         "subscriptions": (
             subscription.LISTED,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +24,12 @@ from leasehold.conf.load import unset
 from leasehold.leasing.refusals import RefusalCounts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from oslo_config import cfg
     from oslo_policy.policy import RuleDefault
 
+    from leasehold.api.call import Filler
     from leasehold.api.mount import MakeMount, Mount
     from leasehold.api.route import Route
     from leasehold.conf.settings import ApiSettings
@@ -37,17 +39,25 @@ App = falcon.App[falcon.Request, falcon.Response]
 """The type of the WSGI callable."""
 
 
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What an API has: routes, rules, what adds keys to bodies by the key that names it, and what is not a route."""
+
+    routes: Sequence[Route]
+    rules: Sequence[RuleDefault]
+    fillers: Mapping[str, Filler]
+    mounts: Sequence[MakeMount]
+
+
 def make_app(
     service: Service,
     settings: ApiSettings,
-    routes: Sequence[Route],
-    rules: Sequence[RuleDefault],
-    mounts: Sequence[MakeMount] = (),
+    parts: Parts,
     raw: cfg.ConfigOpts | None = None,
     admission: AdmissionControl | None = None,
     refusals: RefusalCounts | None = None,
 ) -> App:
-    """Return the API of these routes, rules and mounts over `service` as a WSGI callable, for any server and threads.
+    """Return the API of these parts over `service` as a WSGI callable, for any server and many threads.
 
     Everything that does not depend on a request is built here. `raw` is the whole configuration, for libraries that
     read their own options. A process that announces its stop passes its own `admission`, and one that writes by itself
@@ -57,14 +67,14 @@ def make_app(
     raw = raw or unset()
     authenticator = open_authenticator(settings, raw)
     made: list[Mount] = []
-    for make in mounts:
+    for make in parts.mounts:
         made.append(make(service, settings, authenticator, raw))
         authenticator = made[-1].authenticator
     api = Api(
         service=service,
         settings=settings,
         authenticator=authenticator,
-        policies=Policies(settings.policy, rules),
+        policies=Policies(settings.policy, parts.rules),
         rates=RateLimit(settings.rates),
         admission=admission,
         delete_waits=DeleteWaits(settings),
@@ -72,9 +82,10 @@ def make_app(
         event_waits=EventWaits(service.db, settings, admission),
         health=HealthCheck(service.db),
         refusals=refusals or RefusalCounts(service.db),
-        document=cache(partial(openapi.describe, routes, service.types, settings.auth_strategy)),
+        fillers=parts.fillers,
+        document=cache(partial(openapi.describe, parts.routes, service.types, settings.auth_strategy)),
     )
-    router = Router(routes)
+    router = Router(parts.routes)
 
     def answer(req: falcon.Request, resp: falcon.Response, **_: Any) -> None:
         pipeline.answer(api, router, req, resp)

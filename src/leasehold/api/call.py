@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,6 @@ from leasehold.model.caller import Caller, Sight
 from leasehold.model.errors import ForbiddenError, InvalidInputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
     from http import HTTPStatus
 
     import falcon
@@ -57,6 +57,7 @@ class Api:
     health: HealthCheck
     refusals: RefusalCounts
     document: Callable[[], Mapping[str, Any]]
+    fillers: Mapping[str, Filler]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +165,13 @@ class Call:
         if value is not None and not (len(value) <= LONGEST_ID and value.isascii() and value.isprintable()):
             raise InvalidInputError(f"{key} is not an id. Send an id from an answer of this API.", field=key)
         return value
+
+
+Filler = Callable[["Call", Mapping[str, Any], Mapping[str, Collection[str]]], Mapping[str, Any]]
+"""Returns what is added to a body that was sent, for the value of its key there (`leasehold.api.fillers`).
+
+The last argument has the keys that this kind of request takes, each with others that displace it.
+"""
 
 
 @dataclass(frozen=True, slots=True)

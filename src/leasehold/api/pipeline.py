@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from leasehold.api import body, errors, request_ids, strict, versions
 from leasehold.api.admission_control import OUTSIDE
 from leasehold.api.call import NOBODY, Call, Text
-from leasehold.api.from_template import added_by_template, named_in_template
+from leasehold.api.fillers import filled
 from leasehold.api.json_bytes import as_json
 from leasehold.api.listing import Listing
 from leasehold.api.models.base import read
@@ -20,7 +20,6 @@ from leasehold.leasing import queries
 from leasehold.leasing.held_offer import get_offer
 from leasehold.leasing.lease_history import get_any_lease
 from leasehold.leasing.series import get_series
-from leasehold.leasing.template import get_template
 from leasehold.model.actor import Actor, acting
 from leasehold.model.errors import LimitExceededError, NotEnoughError, UnauthorizedError
 from leasehold.model.refused import Refused
@@ -99,38 +98,34 @@ def authorize(call: Call, route: Route, values: Mapping[str, str]) -> dict[str, 
     """Check the policies, and return the handler's arguments from the path: a lease or a series, not its id.
 
     The target of a lease's rules is the owner of the lease, never the caller (contract http-api §5.2), and so for a
-    series, an offer, a template and every other noun.
+    series, an offer and every other noun.
     """
     arguments: dict[str, Any] = dict(values)
     target: Any = call.caller
     if "lease_id" in arguments:
         find = get_any_lease if route.shows_past(call) else queries.get_lease
         target = arguments["lease"] = find(call.service, arguments.pop("lease_id"))
-    if route.noun is not None:
-        target = arguments[route.noun.argument] = route.noun.find(call.service, arguments.pop(route.noun.variable))
+    if (noun := route.noun) is not None:
+        found = arguments[noun.argument] = noun.find(call.service, arguments.pop(noun.variable))
+        target = call.caller if noun.shared is not None and noun.shared(found) else found
     if "series_id" in arguments:
         target = arguments["series"] = get_series(call.service, arguments.pop("series_id"))
     if "offer_id" in arguments:
         target = arguments["offer"] = get_offer(call.service, arguments.pop("offer_id"))
-    if "template_id" in arguments:
-        found = arguments["template"] = get_template(call.service, arguments.pop("template_id"))
-        # Everybody reads a public one.
-        target = call.caller if found.public and route.method == "GET" else found
     for rule in route.rules:
         call.api.policies.require(rule, call.caller, target)
     return arguments
 
 
 def handle(call: Call, route: Route, arguments: Mapping[str, Any]) -> Reply:
-    """Read the body, with what its template adds, and call the handler."""
+    """Read the body, with what is added to it, and call the handler."""
     if route.request is None:
         return route.handler(call, **arguments)
     # Browsers let a page of another site send a body without a type, and make no preflight request for it. They say
     # so in this header; programs do not send it, and may leave the type out as Blazar's clients may.
     typed = call.api.settings.auth_strategy == "none" or call.request.get_header("Sec-Fetch-Mode") is not None
     sent = body.read(call.request, call.api.settings.max_body, typed=typed, strict=call.strict)
-    added = added_by_template(call, route.request, sent)
-    with named_in_template(added), _counted(call, route, sent):
+    with filled(call, route.request, sent) as added, _counted(call, route, sent):
         asked = read(route.request, sent, call.version, strict=call.strict, added=added)
         return route.handler(call, **arguments, body=asked)
 

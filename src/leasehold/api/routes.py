@@ -20,7 +20,6 @@ from leasehold.api.handlers import (
     resource,
     series,
     sub_lease,
-    template,
     timeline,
     version,
 )
@@ -56,7 +55,6 @@ from leasehold.api.models.resource import (
 )
 from leasehold.api.models.series import OneSeries, SeriesAmendment, SeriesCreation, SeriesList
 from leasehold.api.models.sub_lease import OneSubLease, SubLeaseCreation, SubLeaseList
-from leasehold.api.models.template import OneTemplate, TemplateAmendment, TemplateCreation, TemplateList
 from leasehold.api.models.timeline import OneTimeline
 from leasehold.api.models.version import HealthAnswer, VersionList
 from leasehold.api.policies import audit as audit_rules
@@ -70,14 +68,13 @@ from leasehold.api.policies import published_offer as published_offer_rules
 from leasehold.api.policies import region as region_rules
 from leasehold.api.policies import resource as resource_rules
 from leasehold.api.policies import series as series_rules
-from leasehold.api.policies import template as template_rules
 from leasehold.api.policies import timeline as timeline_rules
 from leasehold.api.route import ACCEPTED, CHOICES, CREATED, EVERY, GONE, V1_2, V1_3, Route
 from leasehold.model.refused import Operation
 
 _L, _H, _F, _R = lease_rules, host_rules, floatingip_rules, resource_rules
 _C = series_rules
-_Q, _O, _T = availability_rules, held_offer_rules, template_rules
+_Q, _O = availability_rules, held_offer_rules
 _G, _N, _U = region_rules, audit_rules, published_offer_rules
 _NARROW, _ALL = ("lease_id", "reservation_id"), ("detail", "all")
 
@@ -90,7 +87,6 @@ _HELD, _KEYS = f"{_TYPE}/allocations", f"{_TYPE}/properties"
 _MANY, _SERIES = "/v1/series", "/v1/series/{series_id}"
 _FREE, _EVERYWHERE = "/v1/availability", "/v1/regions/availability"
 _OFFERS, _OFFER = "/v1/offers", "/v1/offers/{offer_id}"
-_TEMPLATES, _TEMPLATE = "/v1/lease-templates", "/v1/lease-templates/{template_id}"
 _PUBLISHED, _ONE_PUBLISHED = "/v1/published-offers", "/v1/published-offers/{published_id}"
 _READING = ("after", "limit", "wait", "lease_id", "all_projects")
 _KEY, _MATCH = ("Idempotency-Key",), ("If-Match",)
@@ -222,15 +218,6 @@ ROUTES: tuple[Route, ...] = (
         open_query=True,
     ),
     V1_3("POST", f"{_EVERYWHERE}/search", region.search, (_G.GET, _Q.SEARCH), RegionSearch, RegionWindowsList),
-    V1_3(
-        *("GET", _TEMPLATES, template.list_templates, (_T.GET,), None, TemplateList),
-        query=EVERY,
-        filters=template.LISTED.query,
-    ),
-    V1_3("POST", _TEMPLATES, template.create, (_T.POST,), TemplateCreation, OneTemplate, CREATED),
-    V1_3("GET", _TEMPLATE, template.show, (_T.GET,), None, OneTemplate),
-    V1_3("PUT", _TEMPLATE, template.amend, (_T.PUT,), TemplateAmendment, OneTemplate),
-    V1_3("DELETE", _TEMPLATE, template.delete, (_T.DELETE,), success=GONE),
     V1_3("GET", f"{_TYPE}/candidates", resource.list_candidates, (_R.GET_CANDIDATES,), None, CandidateList),
     V1_3(
         *("GET", _PUBLISHED, published_offer.list_published, (_U.GET,), None, PublishedOfferList),

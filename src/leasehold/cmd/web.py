@@ -9,11 +9,14 @@ from leasehold.api.policies import enforcer
 from leasehold.features.registry import FEATURES, load
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from oslo_config import cfg
     from oslo_policy import policy
 
     from leasehold.api.admission_control import AdmissionControl
     from leasehold.api.app import App
+    from leasehold.api.call import Filler
     from leasehold.api.mount import MakeMount
     from leasehold.api.route import Route
     from leasehold.conf.settings import ApiSettings
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 ROUTES: tuple[Route, ...] = (*routes.ROUTES, *(route for each in FEATURES for route in each.routes()))
 MOUNTS: tuple[MakeMount, ...] = tuple(make for each in FEATURES for make in each.mounts())
 RULES: list[policy.RuleDefault] = [*enforcer.RULES, *(rule for each in FEATURES for rule in each.rules())]
+FILLERS: Mapping[str, Filler] = {key: each for feature in FEATURES for key, each in feature.fillers().items()}
 
 
 def make_app(
@@ -33,7 +37,7 @@ def make_app(
     refusals: RefusalCounts | None = None,
 ) -> App:
     """Return the whole API over `service` as a WSGI callable (`leasehold.api.app.make_app`)."""
-    return app.make_app(service, settings, ROUTES, RULES, MOUNTS, raw, admission, refusals)
+    return app.make_app(service, settings, app.Parts(ROUTES, RULES, FILLERS, MOUNTS), raw, admission, refusals)
 
 
 def list_rules() -> list[policy.RuleDefault]:

@@ -84,12 +84,6 @@ MANAGER_OPTIONS = [
         help="Seconds between two looks for leases to remind of: how late a reminder may be.",
     ),
     cfg.IntOpt(
-        "templates",
-        default=DEFAULTS.templates,
-        min=0,
-        help="How many lease templates a project may have, and how many public ones there may be.",
-    ),
-    cfg.IntOpt(
         "published_offers",
         default=DEFAULTS.published_offers,
         min=0,
@@ -259,7 +253,6 @@ def read(conf: cfg.ConfigOpts) -> ManagerSettings:
         reread_seconds=conf.manager.reread_seconds,
         warn_before_end=_read_rungs(conf.manager.warn_before_end),
         warn_poll_seconds=conf.manager.warn_poll_seconds,
-        templates=conf.manager.templates,
         published_offers=conf.manager.published_offers,
     )
 

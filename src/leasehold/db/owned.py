@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from sqlalchemy import delete, func, insert, select
 
-from leasehold.db.paging import Listed, of_project
+from leasehold.db.paging import Listed
 from leasehold.model.paging import WHOLE, Part
 
 if TYPE_CHECKING:
@@ -31,26 +31,39 @@ Item = TypeVar("Item", bound="OwnedItem")
 
 @dataclass(frozen=True, slots=True)
 class OwnedRows(Generic[Item]):
-    """The items of a table; `keys` as in `Listed`, and `converted` makes fields that are not as in the row."""
+    """The items of a table; `keys` as in `Listed`.
+
+    `converted` makes fields that are not as in the row, and `stored` a row. Items count for whom the column `owner`
+    names, and everybody sees those of `shared`.
+    """
 
     table: Table
     kind: type[Item]
     keys: Mapping[str, ColumnElement[Any]] = field(default_factory=dict)
     converted: Mapping[str, Callable[[Row[Any]], Any]] = field(default_factory=dict)
+    stored: Callable[[Item], Mapping[str, Any]] = asdict
+    owner: str = "project_id"
+    shared: str | None = None
 
     def add(self, connection: Connection, new: Item) -> None:
         """Write an item."""
-        connection.execute(insert(self.table), asdict(new))
+        connection.execute(insert(self.table), self.stored(new))
 
-    def count(self, connection: Connection, project_id: str) -> int:
-        """Return how many items a project has."""
-        query = select(func.count()).select_from(self.table).where(*of_project(self.table, project_id))
+    def owner_of(self, item: Item) -> str:
+        """Return for whom an item counts."""
+        return str(self.stored(item)[self.owner])
+
+    def count(self, connection: Connection, owner: str) -> int:
+        """Return how many items count for an owner."""
+        query = select(func.count()).select_from(self.table).where(self.table.c[self.owner] == owner)
         return connection.execute(query).scalar_one()
 
     def page(self, connection: Connection, project_id: str | None, part: Part = WHOLE) -> Sequence[Item]:
-        """Return a part of the items of a project, or with None of all projects, oldest first."""
+        """Return a part of the items that a project sees, or with None of all projects, oldest first."""
+        owner = self.table.c[self.owner]
+        seen = owner == project_id if self.shared is None else owner.in_([project_id, self.shared])
         listed = Listed(self.table, self.keys)
-        return self.read(listed.rows(connection, part, *of_project(self.table, project_id)))
+        return self.read(listed.rows(connection, part, *(() if project_id is None else (seen,))))
 
     def find(self, connection: Connection, ident: str) -> Item | None:
         """Return an item, or None."""

@@ -7,10 +7,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from oslo_policy.policy import RuleDefault
 
+    from leasehold.api.call import Filler
     from leasehold.api.mount import MakeMount
     from leasehold.api.route import Route
     from leasehold.conf.options import Options
@@ -40,17 +41,18 @@ class Intakes:
 class Feature:
     """The package `leasehold.features.NAME`, with its options; people read its `title`.
 
-    With `api` it has a module `api` with `ROUTES` and `RULES`; with `job` a module `job`, whose `jobs` makes what
-    managers do for it; with `tables` a module `tables`; with `mount` a module `mount`, whose `mount` makes what is
-    served beside the routes, and whose `welcome` says where; with `words` a module `words`, whose `read_words` is one
-    of `Service.words`. Each is loaded only by the processes that use it: the shapes of requests take much memory. A
-    process of it uses so many `connections` to the database beside those of the core.
+    With `api` it has a module `api` with `ROUTES` and `RULES`, and if it `fills` bodies with `FILLERS`; with `job` a
+    module `job`, whose `jobs` makes what managers do for it; with `tables` a module `tables`; with `mount` a module
+    `mount`, whose `mount` makes what is served beside the routes, and whose `welcome` says where; with `words` a module
+    `words`, whose `read_words` is one of `Service.words`. Each is loaded only by the processes that use it: the shapes
+    of requests take much memory. A process of it uses so many `connections` to the database beside those of the core.
     """
 
     name: str
     title: str
     options: Options[Any] | None = None
     api: bool = False
+    fills: bool = False
     job: bool = False
     tables: bool = False
     mount: bool = False
@@ -66,6 +68,11 @@ class Feature:
     def rules(self) -> Sequence[RuleDefault]:
         """Return its rules of policy."""
         found: Sequence[RuleDefault] = self._module("api").RULES if self.api else ()
+        return found
+
+    def fillers(self) -> Mapping[str, Filler]:
+        """Return what adds keys to the bodies of requests, by the key that names it."""
+        found: Mapping[str, Filler] = self._module("api").FILLERS if self.fills else {}
         return found
 
     def jobs(self, service: Service) -> Sequence[Job | PeriodicThread]:

@@ -28,6 +28,7 @@ NAMES: Final = (
     "preemption",
     "refusal",
     "subscription",
+    "template",
 )
 FEATURES: tuple[Feature, ...] = tuple(import_module(f"leasehold.features.{name}").FEATURE for name in NAMES)
 

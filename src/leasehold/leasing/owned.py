@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OwnedItems(Generic[Item]):
-    """The items of all projects: `variable` names their ids, and a project may have up to `limit`."""
+    """The items of all projects: `variable` names their ids, and up to `limit` count for one owner."""
 
     rows: OwnedRows[Item]
     variable: str
@@ -46,18 +46,22 @@ class OwnedItems(Generic[Item]):
         """Write an item and return it; raises `too_many`."""
 
         def write(connection: Connection) -> Item:
-            # The project's items are counted while no other transaction of the project adds one.
-            enter(connection, new.project_id)
-            self.check_room(service, connection, new.project_id)
+            self.make_room(service, connection, new)
             self.rows.add(connection, new)
             return new
 
         return service.db.transact(write)
 
-    def check_room(self, service: Service, connection: Connection, project_id: str) -> None:
-        """Raise `too_many` if a project has as many items as it may have."""
+    def make_room(self, service: Service, connection: Connection, new: Item) -> None:
+        """Raise `too_many` if there may be no further item where this one is to be."""
+        # They are counted while no other transaction of the project adds one.
+        enter(connection, new.project_id)
+        self.check_room(service, connection, self.rows.owner_of(new))
+
+    def check_room(self, service: Service, connection: Connection, owner: str) -> None:
+        """Raise `too_many` if as many items count for an owner as may."""
         limit = self.limit(service)
-        if not limit or self.rows.count(connection, project_id) >= limit:
+        if not limit or self.rows.count(connection, owner) >= limit:
             raise self.too_many(limit)
 
     def delete(self, service: Service, ident: str) -> None:

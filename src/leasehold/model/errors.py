@@ -232,14 +232,6 @@ class TooManyPublishedError(TooManyError):
     advice = "Delete one that is not over, or ask an operator for more."
 
 
-class TooManyTemplatesError(TooManyError):
-    """There are as many lease templates in the project, or public ones, as there may be."""
-
-    code = "leasehold.templates.too_many"
-    things = "lease templates"
-    advice = "Delete one that is not used, or ask an operator for more."
-
-
 class AmendmentDeniedError(InvalidInputError):
     """An enforcement filter denies an amendment: a 400 by contract lifecycle §10, under the code of the limit."""
 
@@ -313,18 +305,6 @@ class HistoryNotKeptError(LeaseholdError):
         )
 
 
-class UnknownTemplateError(LeaseholdError):
-    """A request names a lease template that neither the caller's project nor all projects have."""
-
-    code = "leasehold.templates.unknown"
-    status = HTTPStatus.NOT_FOUND
-
-    def __init__(self, name: str) -> None:
-        """Say where the names are."""
-        message = f"There is no lease template with the id or name {name!r}. GET /v1/lease-templates shows all."
-        super().__init__(message, field="template", details={"template": name})
-
-
 class MethodNotAllowedError(LeaseholdError):
     """The path exists, the method does not."""
 
@@ -350,17 +330,6 @@ class AuditOffError(ConflictError):
             "The periodic audit is switched off ([manager] audit_seconds is 0). An operator can run leasehold-manage "
             "audit, or set the option and restart the managers."
         )
-
-
-class TemplateNameError(ConflictError):
-    """Another lease template has this name: one of the same project, or of two public ones the other."""
-
-    code = "leasehold.templates.name"
-
-    def __init__(self, name: str) -> None:
-        """Say what to do."""
-        message = f"There is a lease template {name!r} already. Choose another name, or change that one."
-        super().__init__(message, field="name", details={"name": name})
 
 
 class BusyError(ConflictError):

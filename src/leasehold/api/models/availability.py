@@ -79,7 +79,7 @@ class WindowSearch(RequestModel):
     )
     template: Template = None
 
-    templated = OF_SEARCH
+    filled = OF_SEARCH
 
 
 class FoundReservation(TypedDict):

@@ -19,18 +19,19 @@ class RequestModel(BaseModel):
     """The body of a request. Values are not converted between JSON types: "1" is not a number and 1 is not text.
 
     `since` says from which microversion on a key is read; before, it is ignored or refused like an unknown one.
-    `instead` says by a required key which others may take its place; it is read as empty text then. `templated` are the
-    keys that a template may add, each with those that displace it; `added` are those that one has added.
+    `instead` says by a required key which others may take its place; it is read as empty text then. `filled` says
+    by a key that is filled (`api/fillers.py`) which keys that may add, each with those that displace it; `added` are
+    those that were added.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
     since: ClassVar[Mapping[str, Version]] = {}
     instead: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    templated: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    filled: ClassVar[Mapping[str, Mapping[str, tuple[str, ...]]]] = {}
     _added: frozenset[str] = PrivateAttr(default=frozenset())
 
     def model_post_init(self, context: Any, /) -> None:
-        """Keep the names of the keys that a template has added."""
+        """Keep the names of the keys that were added."""
         self._added = frozenset(context or ())
 
     @property
@@ -57,8 +58,8 @@ def read(
 ) -> Model:
     """Return `body` as `model`; raises `MissingParameterError` for all absent keys, else `InvalidInputError`.
 
-    `strict` refuses unknown keys first, with `UnknownKeysError`; without it they are ignored. `added` are keys that a
-    template adds to the body.
+    `strict` refuses unknown keys first, with `UnknownKeysError`; without it they are ignored. `added` are keys
+    that are added to the body.
     """
     body = {**body, **(added or {})}
     newer = {key for key, since in model.since.items() if since > version}

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping
+from typing import Annotated
 
 from pydantic import Field
-
-from leasehold.api.models.base import RequestModel
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 LONGEST_WORD = 255
 
@@ -19,24 +15,20 @@ Template = Annotated[
 ]
 
 
-class TemplateName(RequestModel):
-    """The key that names a template."""
-
-    template: Template = None
-
-
-_AS_IT_IS: Mapping[str, tuple[str, ...]] = dict.fromkeys(("reservations", "heal_policy", "reminder_seconds"), ())
-OF_SERIES: Mapping[str, tuple[str, ...]] = {**_AS_IT_IS, "duration_seconds": ("end_date",)}
-OF_OFFER: Mapping[str, tuple[str, ...]] = {**OF_SERIES, "events": ()}
-OF_LEASE: Mapping[str, tuple[str, ...]] = {
-    **OF_OFFER,
+_Keys = Mapping[str, tuple[str, ...]]
+_AS_IT_IS: _Keys = dict.fromkeys(("reservations", "heal_policy", "reminder_seconds"), ())
+_SERIES: _Keys = {**_AS_IT_IS, "duration_seconds": ("end_date",)}
+_OFFER: _Keys = {**_SERIES, "events": ()}
+_LEASE: _Keys = {
+    **_OFFER,
     "duration_seconds": ("end_date", "open_ended"),
     "open_ended": ("end_date", "duration_seconds"),
     "type": (),
     "retries": ("type",),
     "retry_seconds": ("type",),
 }
-OF_SEARCH: Mapping[str, tuple[str, ...]] = {"reservations": ("alternatives",), "duration_seconds": ()}
+_SEARCH: _Keys = {"reservations": ("alternatives",), "duration_seconds": ()}
+OF_SERIES, OF_OFFER, OF_LEASE, OF_SEARCH = ({"template": each} for each in (_SERIES, _OFFER, _LEASE, _SEARCH))
 """The keys that each kind of request takes from a template, and which others of the request displace each.
 
 An end displaces another form of it, and a type how often and when another type tries.

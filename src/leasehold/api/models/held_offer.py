@@ -50,7 +50,7 @@ class OfferCreation(RequestModel):
     template: Template = None
 
     since = SINCE_OF_TEMPLATE
-    templated = OF_OFFER
+    filled = OF_OFFER
     instead = INSTEAD_OF_END
 
 

@@ -218,7 +218,7 @@ class LeaseCreation(RequestModel):
     template: Template = None
 
     since = _SINCE_OF_CREATION
-    templated = OF_LEASE
+    filled = OF_LEASE
     instead = {"end_date": ("duration_seconds", "open_ended")}  # noqa: RUF012 - the base class says that it is constant
 
 

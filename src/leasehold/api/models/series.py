@@ -45,7 +45,7 @@ class SeriesCreation(RequestModel):
     template: Template = None
 
     since = SINCE_OF_TEMPLATE
-    templated = OF_SERIES
+    filled = OF_SERIES
     instead = INSTEAD_OF_END
 
 

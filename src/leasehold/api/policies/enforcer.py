@@ -21,7 +21,6 @@ from leasehold.api.policies import (
     region,
     resource,
     series,
-    template,
     timeline,
 )
 from leasehold.conf.errors import ConfigurationError
@@ -41,7 +40,6 @@ _NEWER = (
     series,
     availability,
     held_offer,
-    template,
     region,
     timeline,
     published_offer,

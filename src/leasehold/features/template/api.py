@@ -1,23 +1,39 @@
-"""Lease templates, from 1.3 on (decision 0083). `from_template.py` has the requests that name one."""
+"""Lease templates in the API, from 1.3 on, and what one adds to the body of a request that names it (decision 0083)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from leasehold.api.call import Reply
+from leasehold.api.dates import to_iso
 from leasehold.api.handlers.lease import asking_once
+from leasehold.api.models.base import read
 from leasehold.api.paging import Choice
-from leasehold.api.policies import template as template_rules
+from leasehold.api.route import CREATED, EVERY, GONE, V1_3, Noun
 from leasehold.api.strict import check_reservations
-from leasehold.api.views.template import show_template
-from leasehold.leasing import template as templates
-from leasehold.model.template import KEYS, TemplateDraft
+from leasehold.features.template import rules
+from leasehold.features.template import use as templates
+from leasehold.features.template.bodies import (
+    OneTemplate,
+    TemplateAmendment,
+    TemplateCreation,
+    TemplateList,
+    TemplateName,
+)
+from leasehold.features.template.model import KEYS, TemplateDraft, added_keys
+from leasehold.features.template.rules import RULES
 
 if TYPE_CHECKING:
-    from leasehold.api.call import Call
-    from leasehold.api.models.template import TemplateAmendment, TemplateAnswer, TemplateCreation
-    from leasehold.model.template import Template
+    from collections.abc import Collection, Mapping
 
+    from leasehold.api.call import Call
+    from leasehold.features.template.bodies import TemplateAnswer
+    from leasehold.features.template.model import Template
+
+__all__ = ["FILLERS", "ROUTES", "RULES"]
+
+KEY: Final = "template"
 LISTED = Choice(texts=("name",), switches=("public",), sorts=("created_at", "name", "updated_at"))
 
 
@@ -27,7 +43,7 @@ def list_templates(call: Call) -> Reply:
     In pages, by name and by whether they are public, and sorted.
     """
     project = None if call.query_all_projects() else call.caller.project_id
-    found = templates.list_templates(call.service, project, LISTED.asked(call))
+    found = templates.TEMPLATES.page(call.service, project, LISTED.asked(call))
     return Reply({"templates": [_shown(call, each) for each in found]})
 
 
@@ -38,7 +54,7 @@ def create(call: Call, body: TemplateCreation) -> Reply:
     what depends on the moment: what is free, the limits, and whether a policy lets the user of the template ask for it.
     """
     if body.public:
-        call.api.policies.require(template_rules.PUBLIC, call.caller, call.caller)
+        call.api.policies.require(rules.PUBLIC, call.caller, call.caller)
     check_reservations(body.reservations, lambda each: call.service.types.installed(each.resource_type))
     draft = TemplateDraft(body.name, body.description, body.public, _kept(body.model_dump(include=set(KEYS))))
     with asking_once(call) as service:
@@ -58,7 +74,7 @@ def amend(call: Call, template: Template, body: TemplateAmendment) -> Reply:
     """
     public = template.public if body.public is None else body.public
     if template.public or public:
-        call.api.policies.require(template_rules.PUBLIC, call.caller, template)
+        call.api.policies.require(rules.PUBLIC, call.caller, template)
     check_reservations(body.reservations, lambda each: call.service.types.installed(each.resource_type))
     changed = body.model_dump(include=set(KEYS) & body.model_fields_set)
     draft = TemplateDraft(
@@ -75,8 +91,8 @@ def amend(call: Call, template: Template, body: TemplateAmendment) -> Reply:
 def delete(call: Call, template: Template) -> Reply:
     """Delete a lease template. Leases that were made from it stay."""
     if template.public:
-        call.api.policies.require(template_rules.PUBLIC, call.caller, template)
-    templates.delete_template(call.service, template.id)
+        call.api.policies.require(rules.PUBLIC, call.caller, template)
+    templates.TEMPLATES.delete(call.service, template.id)
     return Reply()
 
 
@@ -87,3 +103,45 @@ def _kept(request: dict[str, Any]) -> dict[str, Any]:
 
 def _shown(call: Call, template: Template) -> TemplateAnswer:
     return show_template(template, owner=call.is_admin or template.project_id == call.caller.project_id)
+
+
+def show_template(template: Template, *, owner: bool) -> TemplateAnswer:
+    """Return a template; only `owner` says whose it is. Times are in ISO 8601 with the zone."""
+    shown = {
+        "id": template.id,
+        "name": template.name,
+        "description": template.description,
+        "public": template.public,
+        "project_id": template.project_id if owner else None,
+        "user_id": template.user_id if owner else None,
+        "created_at": template.created_at.isoformat(),
+        "updated_at": to_iso(template.updated_at),
+        **{key: template.request.get(key) for key in KEYS},
+    }
+    return cast("TemplateAnswer", shown)
+
+
+def added(call: Call, sent: Mapping[str, Any], wanted: Mapping[str, Collection[str]]) -> Mapping[str, Any]:
+    """Return the keys that the template of a request adds to its body; none if that is null.
+
+    Raises InvalidInputError, ForbiddenError for who may not see templates, and UnknownTemplateError.
+    """
+    word = read(TemplateName, {KEY: sent[KEY]}, call.version).template
+    if word is None:
+        return {}
+    call.api.policies.require(rules.GET, call.caller, call.caller)
+    return added_keys(templates.meant_template(call.service, call.caller.project_id, word).request, sent, wanted)
+
+
+FILLERS = {KEY: added}
+_TEMPLATE = Noun("template_id", "template", templates.TEMPLATES.get)
+# Everybody reads a public one.
+_READ = replace(_TEMPLATE, shared=lambda template: template.public)
+_ALL, _ONE = "/v1/lease-templates", "/v1/lease-templates/{template_id}"
+ROUTES = (
+    V1_3("GET", _ALL, list_templates, (rules.GET,), None, TemplateList, query=EVERY, filters=LISTED.query),
+    V1_3("POST", _ALL, create, (rules.POST,), TemplateCreation, OneTemplate, CREATED),
+    V1_3("GET", _ONE, show, (rules.GET,), None, OneTemplate, noun=_READ),
+    V1_3("PUT", _ONE, amend, (rules.PUT,), TemplateAmendment, OneTemplate, noun=_TEMPLATE),
+    V1_3("DELETE", _ONE, delete, (rules.DELETE,), success=GONE, noun=_TEMPLATE),
+)

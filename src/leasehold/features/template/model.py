@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
+
+from leasehold.model.errors import ConflictError, LeaseholdError, TooManyError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -14,6 +17,37 @@ KEYS: Final = (
     *("type", "retries", "retry_seconds"),
 )
 """The keys of a lease's request that a template may have: all but its name, its dates and whose it is."""
+
+
+class TooManyTemplatesError(TooManyError):
+    """There are as many lease templates in the project, or public ones, as there may be."""
+
+    code = "leasehold.templates.too_many"
+    things = "lease templates"
+    advice = "Delete one that is not used, or ask an operator for more."
+
+
+class UnknownTemplateError(LeaseholdError):
+    """A request names a lease template that neither the caller's project nor all projects have."""
+
+    code = "leasehold.templates.unknown"
+    status = HTTPStatus.NOT_FOUND
+
+    def __init__(self, name: str) -> None:
+        """Say where the names are."""
+        message = f"There is no lease template with the id or name {name!r}. GET /v1/lease-templates shows all."
+        super().__init__(message, field="template", details={"template": name})
+
+
+class TemplateNameError(ConflictError):
+    """Another lease template has this name: one of the same project, or of two public ones the other."""
+
+    code = "leasehold.templates.name"
+
+    def __init__(self, name: str) -> None:
+        """Say what to do."""
+        message = f"There is a lease template {name!r} already. Choose another name, or change that one."
+        super().__init__(message, field="name", details={"name": name})
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,9 @@ import pytest
 
 from leasehold.api.models.lease import LONGEST_SPAN
 from leasehold.cmd.web import make_app
-from leasehold.leasing import template as templates
-from leasehold.model.template import KEYS
+from leasehold.features.template import use as templates
+from leasehold.features.template.model import KEYS
+from leasehold.features.template.options import TemplateSettings
 from leasehold.resource_types.registry import load_types
 from tests.factory import hosts
 from tests.web import LocalClient
@@ -256,7 +257,7 @@ def test_what_a_lease_would_be_refused_with_is_not_kept(
     assert refused(member, "POST", PATH, {"name": "x", **body}) == (400, code, field)
     clear = {"duration_seconds": None} if body == {"open_ended": True} else {}
     assert refused(member, "PUT", f"{PATH}/{good['id']}", {**clear, **body}) == (400, code, field)
-    assert [each.name for each in templates.list_templates(service, None)] == ["good"]
+    assert [each.name for each in templates.TEMPLATES.page(service, None)] == ["good"]
 
 
 def test_what_is_wrong_later_is_named_as_a_part_of_the_template(
@@ -333,7 +334,7 @@ def test_before_13_there_are_no_templates(member: Client, version: str, status: 
 
 
 def test_there_are_so_many_in_a_project_and_for_all(member: Client, boss: Client, service: Service) -> None:
-    limit = service.settings.manager.templates
+    limit = service.settings.of(TemplateSettings).templates
     for number in range(limit):
         made(member, str(number))
     full = (403, "templates.too_many", None)

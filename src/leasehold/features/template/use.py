@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -10,11 +11,18 @@ from uuid import uuid4
 
 from sqlalchemy.exc import IntegrityError
 
-from leasehold.db import template as rows
-from leasehold.db.project import enter
+from leasehold.features.template import store as rows
+from leasehold.features.template.model import (
+    Template,
+    TemplateNameError,
+    TooManyTemplatesError,
+    UnknownTemplateError,
+)
+from leasehold.features.template.options import TemplateSettings
 from leasehold.leasing.dates import check_open_end
 from leasehold.leasing.decide import allocate
 from leasehold.leasing.new_lease import read_reservations
+from leasehold.leasing.owned import OwnedItems
 from leasehold.leasing.requests import conditions_asked
 from leasehold.leasing.waiting_terms import check_terms
 from leasehold.model.caller import EVERYTHING
@@ -23,26 +31,30 @@ from leasehold.model.errors import (
     ConflictError,
     InvalidInputError,
     NotFoundError,
-    TemplateNameError,
-    TooManyTemplatesError,
-    UnknownTemplateError,
 )
 from leasehold.model.lease_type import LeaseType
-from leasehold.model.paging import WHOLE, Part
-from leasehold.model.template import Template
 from leasehold.model.windows import Window, from_seconds, to_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
 
     from leasehold.calendar.snapshot import Snapshot
+    from leasehold.features.template.model import TemplateDraft
     from leasehold.leasing.decide import Asked
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller, Sight
-    from leasehold.model.template import TemplateDraft
+
+
+def _most(service: Service) -> int:
+    """Return how many templates a project may have, and how many public ones there may be."""
+    return service.settings.of(TemplateSettings).templates
+
+
+# Of public templates administrators in several projects may make one too many at the same moment, which does no harm.
+TEMPLATES = OwnedItems(rows.TEMPLATES, "template_id", _most, TooManyTemplatesError)
 
 
 def make_template(service: Service, caller: Caller, draft: TemplateDraft, sight: Sight = EVERYTHING) -> Template:
@@ -62,13 +74,8 @@ def make_template(service: Service, caller: Caller, draft: TemplateDraft, sight:
         request=draft.request,
         created_at=service.now(),
     )
-
-    def write(connection: Connection) -> None:
-        _make_room(service, connection, new)
-        rows.add_template(connection, new)
-
-    _named(service, new.name, write)
-    return new
+    with _named(new.name):
+        return TEMPLATES.add(service, new)
 
 
 def amend_template(
@@ -93,36 +100,16 @@ def amend_template(
 
     def write(connection: Connection) -> None:
         if after.public != before.public:
-            _make_room(service, connection, after)
+            TEMPLATES.make_room(service, connection, after)
         if rows.save_template(connection, before, after):
             return
-        if rows.find_template(connection, before.id) is None:
-            raise _absent(before.id)
+        if rows.TEMPLATES.find(connection, before.id) is None:
+            raise NotFoundError(TEMPLATES.variable, before.id)
         raise ConflictError("The template was changed by another request; read it again and repeat the change.")
 
-    _named(service, after.name, write)
+    with _named(after.name):
+        service.db.transact(write)
     return after
-
-
-def list_templates(service: Service, project_id: str | None, part: Part = WHOLE) -> Sequence[Template]:
-    """Return a part of the templates of a project and the public ones, or with None of all projects, oldest first."""
-    with service.db.reading() as connection:
-        return rows.list_templates(connection, project_id, part)
-
-
-def get_template(service: Service, ident: str) -> Template:
-    """Return a template; raises NotFoundError."""
-    with service.db.reading() as connection:
-        found = rows.find_template(connection, ident)
-    if found is None:
-        raise _absent(ident)
-    return found
-
-
-def delete_template(service: Service, ident: str) -> None:
-    """Remove a template; leases that were made from it stay. Raises NotFoundError."""
-    if not service.db.transact(lambda connection: rows.delete_template(connection, ident)):
-        raise _absent(ident)
 
 
 def meant_template(service: Service, project_id: str, word: str) -> Template:
@@ -131,7 +118,7 @@ def meant_template(service: Service, project_id: str, word: str) -> Template:
     An id comes before a name, and the project's own name before a public one.
     """
     with service.db.reading() as connection:
-        by_id = rows.find_template(connection, word)
+        by_id = rows.TEMPLATES.find(connection, word)
         if by_id is not None and by_id.visible_to(project_id):
             return by_id
         named = rows.named_templates(connection, project_id, word)
@@ -140,24 +127,11 @@ def meant_template(service: Service, project_id: str, word: str) -> Template:
     return named[0]
 
 
-def _absent(ident: str) -> NotFoundError:
-    return NotFoundError("template_id", ident)
-
-
-def _make_room(service: Service, connection: Connection, template: Template) -> None:
-    """Raise TooManyTemplatesError if there may be no further one where this one is to be."""
-    # The templates of a project are counted while no other transaction of it adds one. Of public ones administrators
-    # in several projects may make one too many at the same moment, which does no harm.
-    enter(connection, template.project_id)
-    limit = service.settings.manager.templates
-    if rows.count_templates(connection, template) >= limit:
-        raise TooManyTemplatesError(limit)
-
-
-def _named(service: Service, name: str, write: Callable[[Connection], None]) -> None:
-    """Run a transaction that writes a template of this name; raises TemplateNameError if it is taken."""
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Raise TemplateNameError if the name that the block writes is taken."""
     try:
-        service.db.transact(write)
+        yield
     except IntegrityError as error:
         raise TemplateNameError(name) from error
 

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from leasehold.db import template as rows
-from leasehold.leasing.template import amend_template, list_templates, make_template
+from leasehold.features.template.model import Template, TemplateDraft
+from leasehold.features.template.options import TemplateSettings
+from leasehold.features.template.store import TEMPLATES as ROWS
+from leasehold.features.template.store import named_templates, save_template
+from leasehold.features.template.use import TEMPLATES, amend_template, make_template
 from leasehold.model.errors import ConflictError, LeaseholdError
-from leasehold.model.template import Template, TemplateDraft
 from tests.db.examples import NOW, at_once, ident
 from tests.factory import DEMO, Clock, open_service
 
@@ -36,41 +38,41 @@ def test_a_template_is_read_as_it_was_written(db: Database) -> None:
     first, other = template(), replace(template("other"), created_at=NOW + timedelta(hours=1))
     public = replace(template("staff", public=True), created_at=NOW + timedelta(hours=2))
     for each in (public, other, first):
-        db.transact(partial(rows.add_template, new=each))
+        db.transact(partial(ROWS.add, new=each))
     with db.reading() as connection:
-        assert rows.find_template(connection, first.id) == first
-        assert rows.find_template(connection, public.id) == public
-        assert rows.find_template(connection, ident()) is None
-        assert rows.list_templates(connection, "demo") == [first, public]
-        assert rows.list_templates(connection, "staff") == [public]
-        assert rows.list_templates(connection, None) == [first, other, public]
-        assert rows.named_templates(connection, "demo", "course") == [first, public]
-        assert rows.named_templates(connection, "third", "course") == [public]
-        assert rows.named_templates(connection, "demo", "course ") == []
-        assert [rows.count_templates(connection, each) for each in (first, public)] == [1, 1]
-    assert db.transact(partial(rows.delete_template, ident=first.id))
-    assert not db.transact(partial(rows.delete_template, ident=first.id))
+        assert ROWS.find(connection, first.id) == first
+        assert ROWS.find(connection, public.id) == public
+        assert ROWS.find(connection, ident()) is None
+        assert ROWS.page(connection, "demo") == [first, public]
+        assert ROWS.page(connection, "staff") == [public]
+        assert ROWS.page(connection, None) == [first, other, public]
+        assert named_templates(connection, "demo", "course") == [first, public]
+        assert named_templates(connection, "third", "course") == [public]
+        assert named_templates(connection, "demo", "course ") == []
+        assert [ROWS.count(connection, ROWS.owner_of(each)) for each in (first, public)] == [1, 1]
+    assert db.transact(partial(ROWS.remove, ident=first.id))
+    assert not db.transact(partial(ROWS.remove, ident=first.id))
 
 
 def test_a_template_is_saved_once(db: Database) -> None:
     before = template()
-    db.transact(partial(rows.add_template, new=before))
+    db.transact(partial(ROWS.add, new=before))
     after = replace(before, name="lab", request={}, public=True, updated_at=NOW, generation=1)
-    assert db.transact(partial(rows.save_template, before=before, after=after))
-    assert not db.transact(partial(rows.save_template, before=before, after=after))
+    assert db.transact(partial(save_template, before=before, after=after))
+    assert not db.transact(partial(save_template, before=before, after=after))
     with db.reading() as connection:
-        assert rows.find_template(connection, before.id) == after
+        assert ROWS.find(connection, before.id) == after
 
 
 def test_a_name_is_there_once_in_a_project_and_once_for_all(db: Database) -> None:
     mine, public = template(), template(public=True)
     for each in (mine, public, template("other"), template(name="Course"), template(name="course ")):
-        db.transact(partial(rows.add_template, new=each))
+        db.transact(partial(ROWS.add, new=each))
     for each in (template(), template("other", public=True)):
         with pytest.raises(IntegrityError):
-            db.transact(partial(rows.add_template, new=each))
+            db.transact(partial(ROWS.add, new=each))
     with pytest.raises(IntegrityError):
-        db.transact(partial(rows.save_template, before=mine, after=replace(mine, public=True)))
+        db.transact(partial(save_template, before=mine, after=replace(mine, public=True)))
 
 
 @pytest.fixture
@@ -94,12 +96,12 @@ def test_of_equal_names_at_the_same_moment_one_is_kept(engine: Engine, world: Wo
             return error.code
 
     assert sorted(at_once(engine, 4, work)) == ["course", *["leasehold.templates.name"] * 3]
-    assert len(list_templates(world.service, "demo")) == 1
+    assert len(TEMPLATES.page(world.service, "demo")) == 1
 
 
 @pytest.mark.slow
 def test_nobody_makes_more_than_a_project_may_have(engine: Engine, world: World) -> None:
-    few = replace(world.service.settings, manager=replace(world.service.settings.manager, templates=2))
+    few = world.service.settings.having(TemplateSettings(2))
 
     def work(own: Database, number: int) -> str:
         try:
@@ -109,7 +111,7 @@ def test_nobody_makes_more_than_a_project_may_have(engine: Engine, world: World)
 
     answers = at_once(engine, 4, work)
     assert answers.count("leasehold.templates.too_many") == 2
-    assert len(list_templates(world.service, "demo")) == 2
+    assert len(TEMPLATES.page(world.service, "demo")) == 2
 
 
 def test_who_has_not_seen_the_last_change_changes_nothing(world: World) -> None:
@@ -117,4 +119,4 @@ def test_who_has_not_seen_the_last_change_changes_nothing(world: World) -> None:
     after = amend_template(world.service, DEMO, before, draft("lab"))
     with pytest.raises(ConflictError, match="read it again"):
         amend_template(world.service, DEMO, before, draft("late"))
-    assert list_templates(world.service, "demo") == [after]
+    assert TEMPLATES.page(world.service, "demo") == [after]

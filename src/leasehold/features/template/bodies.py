@@ -8,6 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from leasehold.api.models.base import RequestModel
+from leasehold.api.models.from_template import Template  # noqa: TC001 - read at run time
 from leasehold.api.models.lease import (
     MOST_EVENTS,
     MOST_RESERVATIONS,
@@ -26,6 +27,12 @@ LONGEST_DESCRIPTION = 1000
 
 Description = Annotated[str, Field(max_length=LONGEST_DESCRIPTION)]
 Public = Annotated[bool, Field(description="Whether every project sees and uses it; for administrators")]
+
+
+class TemplateName(RequestModel):
+    """The key that names a template."""
+
+    template: Template = None
 
 
 class _KeptRequest(RequestModel):

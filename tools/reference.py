@@ -14,7 +14,6 @@ from oslo_config import cfg, types
 from leasehold.api import versions
 from leasehold.api.policies import (
     audit,
-    availability,
     base,
     event_log,
     floatingip,
@@ -22,7 +21,6 @@ from leasehold.api.policies import (
     host,
     lease,
     published_offer,
-    region,
     resource,
     series,
     timeline,
@@ -90,9 +88,7 @@ POLICY_SECTIONS: Mapping[str, Any] = {
     "Floating IPs": floatingip,
     "Resources of any type": resource,
     "The event log": event_log,
-    "Availability": availability,
     "The timeline": timeline,
-    "Regions": region,
     "Offers": held_offer,
     "Series of leases": series,
     "Published offers": published_offer,

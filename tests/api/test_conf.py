@@ -327,31 +327,12 @@ def test_the_longest_times_that_are_accepted_can_be_counted_with(tmp_path: Path)
         load()
 
 
-def test_regions_have_names_and_urls(tmp_path: Path) -> None:
-    written(tmp_path, "[regions]\npeers = Two=https://two.example/v1/, Three = http://three.example:8000\n")
-    assert load().api.regions.peers == {"Two": "https://two.example/v1", "Three": "http://three.example:8000/v1"}
-    assert load().api.regions.name == "RegionOne"
+def test_the_region_has_a_name(tmp_path: Path) -> None:
+    assert load().api.region == "RegionOne"
     written(tmp_path, "[DEFAULT]\nos_region_name = North\n")
-    assert load().api.regions.name == "North"
+    assert load().api.region == "North"
     # The region whose Nova the service works on is its own; a section comes before Blazar's option.
     written(tmp_path, "[DEFAULT]\nos_region_name = North\n[nova]\nregion_name = South\n")
-    assert load().api.regions.name == "South"
+    assert load().api.region == "South"
     written(tmp_path, "[regions]\nname = West\n[nova]\nregion_name = South\n")
-    assert load().api.regions.name == "West"
-
-
-WRONG_PEERS = (
-    "Two",
-    "Two=two.example",
-    "=http://two.example",
-    "Two=http://a, Two=http://b",
-    "RegionOne=http://a",
-    "all=http://a",
-)
-
-
-@pytest.mark.parametrize("peers", WRONG_PEERS)
-def test_a_region_that_cannot_be_asked_is_refused_at_the_start(tmp_path: Path, peers: str) -> None:
-    written(tmp_path, f"[regions]\npeers = {peers}\n")
-    with pytest.raises(conf.ConfigurationError, match=r"\[regions\] peers"):
-        load()
+    assert load().api.region == "West"

@@ -31,7 +31,7 @@ STRICT = {VERSION: f"reservation {V1_2}"}
 LENIENT = ("1.0", "1.1")
 UNKNOWN: dict[str, Any] = {"code": "input.unknown", "headers": STRICT}
 ASKING = [route for route in ROUTES if not route.public and not route.open_query]
-"""What has an open query is asked in `tests/api/test_availability.py`."""
+"""What has an open query is asked in `tests/features/availability/test_api.py`."""
 CLOSED = [
     route
     for route in ROUTES

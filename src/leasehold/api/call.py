@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from leasehold.api import dates
 from leasehold.api.policies import host as host_rules
 from leasehold.api.policies import lease as lease_rules
 from leasehold.api.policies import resource as resource_rules
@@ -16,6 +17,7 @@ from leasehold.model.caller import Caller, Sight
 from leasehold.model.errors import ForbiddenError, InvalidInputError
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from http import HTTPStatus
 
     import falcon
@@ -122,6 +124,10 @@ class Call:
         """Return the value of a query key, the last one of several; None when it is absent or empty."""
         value: str | None = self.request.get_param(key)
         return value or None
+
+    def query_date(self, key: str, now: datetime) -> datetime | None:
+        """Return the date that a query key holds; None when it is absent or empty. Raises InvalidDateError."""
+        return dates.parse_optional(self.query(key), version=self.version, now=now, field=key)
 
     def query_number(self, key: str, least: int, most: int) -> int | None:
         """Return the whole number that a query key holds; None when it is absent or empty.

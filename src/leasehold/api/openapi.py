@@ -65,7 +65,6 @@ PARAMETERS: Mapping[str, tuple[str, str, dict[str, Any]]] = {
     "from": ("query", "The start of the window, by default now; of events the first moment", {"type": "string"}),
     "to": ("query", "The end of the window, by default a week after its start", {"type": "string"}),
     "resource_properties": ("query", "Only resources that match this expression", {"type": "string"}),
-    "region": ("query", "Regions by their names, several by commas; all of them without it", {"type": "string"}),
     "resource_id": ("query", "Only this resource, for callers who may list them", ID),
     "name": ("query", "From 1.3 on: only what has exactly this name", {"type": "string", "maxLength": 255}),
     "status": ("query", "From 1.3 on: only what has one of these statuses, by commas", {"type": "string"}),

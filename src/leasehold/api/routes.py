@@ -7,7 +7,6 @@ from typing import Any
 from leasehold.api.handlers import (
     allocation,
     audit,
-    availability,
     event_log,
     floatingip,
     held_offer,
@@ -16,7 +15,6 @@ from leasehold.api.handlers import (
     lease,
     lease_history,
     published_offer,
-    region,
     resource,
     series,
     sub_lease,
@@ -28,7 +26,6 @@ from leasehold.api.handlers.lease_history import AS_OF
 from leasehold.api.lease_filter import DELETED, FILTERS
 from leasehold.api.models.allocation import AllocationList, OneAllocation
 from leasehold.api.models.audit import OneAudit
-from leasehold.api.models.availability import AskableList, OneAvailability, WindowList, WindowSearch
 from leasehold.api.models.event_log import LogEventList
 from leasehold.api.models.floatingip import FloatingIpCreation, FloatingIpList, OneFloatingIp
 from leasehold.api.models.held_offer import OfferCreation, OfferList, OneOffer
@@ -44,7 +41,6 @@ from leasehold.api.models.published_offer import (
     PublishedOfferList,
     SubOfferCreation,
 )
-from leasehold.api.models.region import RegionAvailabilityList, RegionList, RegionSearch, RegionWindowsList
 from leasehold.api.models.resource import (
     CandidateList,
     OneResource,
@@ -58,14 +54,12 @@ from leasehold.api.models.sub_lease import OneSubLease, SubLeaseCreation, SubLea
 from leasehold.api.models.timeline import OneTimeline
 from leasehold.api.models.version import HealthAnswer, VersionList
 from leasehold.api.policies import audit as audit_rules
-from leasehold.api.policies import availability as availability_rules
 from leasehold.api.policies import event_log as event_log_rules
 from leasehold.api.policies import floatingip as floatingip_rules
 from leasehold.api.policies import held_offer as held_offer_rules
 from leasehold.api.policies import host as host_rules
 from leasehold.api.policies import lease as lease_rules
 from leasehold.api.policies import published_offer as published_offer_rules
-from leasehold.api.policies import region as region_rules
 from leasehold.api.policies import resource as resource_rules
 from leasehold.api.policies import series as series_rules
 from leasehold.api.policies import timeline as timeline_rules
@@ -74,8 +68,8 @@ from leasehold.model.refused import Operation
 
 _L, _H, _F, _R = lease_rules, host_rules, floatingip_rules, resource_rules
 _C = series_rules
-_Q, _O = availability_rules, held_offer_rules
-_G, _N, _U = region_rules, audit_rules, published_offer_rules
+_O = held_offer_rules
+_N, _U = audit_rules, published_offer_rules
 _NARROW, _ALL = ("lease_id", "reservation_id"), ("detail", "all")
 
 _LEASE, _HOST, _ADDRESS = "/v1/leases/{lease_id}", "/v1/os-hosts/{host_id}", "/v1/floatingips/{floatingip_id}"
@@ -85,7 +79,6 @@ _PROPERTIES, _ALLOCATIONS, _HELD_BY = "/v1/os-hosts/properties", "/v1/os-hosts/a
 _TYPE, _RESOURCE = "/v1/resources/{resource_type}", "/v1/resources/{resource_type}/{resource_id}"
 _HELD, _KEYS = f"{_TYPE}/allocations", f"{_TYPE}/properties"
 _MANY, _SERIES = "/v1/series", "/v1/series/{series_id}"
-_FREE, _EVERYWHERE = "/v1/availability", "/v1/regions/availability"
 _OFFERS, _OFFER = "/v1/offers", "/v1/offers/{offer_id}"
 _PUBLISHED, _ONE_PUBLISHED = "/v1/published-offers", "/v1/published-offers/{published_id}"
 _READING = ("after", "limit", "wait", "lease_id", "all_projects")
@@ -187,7 +180,6 @@ ROUTES: tuple[Route, ...] = (
     V1_2("GET", _SERIES, series.show, (_C.GET,), None, OneSeries),
     V1_2("PUT", _SERIES, series.amend, (_C.GET, _C.PUT, _L.PUT), SeriesAmendment, OneSeries),
     V1_2("DELETE", _SERIES, series.delete, (_C.GET, _C.DELETE, _L.DELETE), success=GONE),
-    V1_3("GET", _FREE, availability.show, (_Q.GET,), None, OneAvailability, query=availability.QUERY, open_query=True),
     V1_3(
         *("GET", "/v1/timeline", timeline.show, (timeline_rules.GET,), None, OneTimeline),
         query=timeline.QUERY,
@@ -206,18 +198,6 @@ ROUTES: tuple[Route, ...] = (
     V1_3("GET", _OFFER, held_offer.show, (_O.GET,), None, OneOffer),
     V1_3("DELETE", _OFFER, held_offer.delete, (_O.GET, _O.DELETE), success=GONE),
     V1_3("POST", f"{_OFFER}/accept", held_offer.accept, (_O.GET, _O.ACCEPT, _L.POST), None, OneLease, CREATED),
-    V1_3("POST", f"{_FREE}/search", availability.search, (_Q.SEARCH,), WindowSearch, WindowList),
-    V1_3(
-        *("GET", f"{_FREE}/properties", availability.list_properties, (_Q.GET_PROPERTIES,), None, AskableList),
-        query=("resource_type",),
-    ),
-    V1_3("GET", "/v1/regions", region.list_regions, (_G.GET,), None, RegionList),
-    V1_3(
-        *("GET", _EVERYWHERE, region.show, (_G.GET, _Q.GET), None, RegionAvailabilityList),
-        query=region.QUERY,
-        open_query=True,
-    ),
-    V1_3("POST", f"{_EVERYWHERE}/search", region.search, (_G.GET, _Q.SEARCH), RegionSearch, RegionWindowsList),
     V1_3("GET", f"{_TYPE}/candidates", resource.list_candidates, (_R.GET_CANDIDATES,), None, CandidateList),
     V1_3(
         *("GET", _PUBLISHED, published_offer.list_published, (_U.GET,), None, PublishedOfferList),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from leasehold.api import dates
 from leasehold.model.errors import InvalidDateError, InvalidInputError, LeaseholdError
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from leasehold.api.models.lease import LeaseAmendment, LeaseCreation
     from leasehold.api.versions import Version
 
+USUAL: Final = timedelta(days=7)
+"""The length of a window of which only the start is asked for."""
 DURATION, OPEN = "duration_seconds", "open_ended"
 OF_END = ("end_date", "extend_seconds", "shorten_seconds")
 OF_START = ("start_date", "start_later_seconds", "start_earlier_seconds")

@@ -63,7 +63,7 @@ def build_service(config: Config, wake: Event) -> Service:
         config.database_url,
         pool_size=config.api.threads + settings.manager.workers + connections + SPARE_CONNECTIONS,
         settings=config.database,
-        region=config.api.regions.name,
+        region=config.api.region,
     )
     with database.reachable(config.database_url):
         schema.check(engine)

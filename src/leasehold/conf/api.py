@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from oslo_config import cfg
 from oslo_policy import opts as policy_opts
 
-from leasehold.conf import regions
+from leasehold.conf import keystone, region
 from leasehold.conf.errors import ConfigurationError
 from leasehold.conf.settings import ApiSettings, PolicySettings, RateSettings
 
@@ -150,7 +150,8 @@ def read(conf: cfg.ConfigOpts) -> ApiSettings:
         ),
         trusted_proxies=tuple(conf.api.trusted_proxies),
         policy=_read_policy(conf),
-        regions=regions.read(conf),
+        region=conf[region.GROUP].name,
+        cafile=conf[keystone.GROUP].cafile or conf.cafile,
     )
 
 

@@ -21,7 +21,7 @@ from leasehold.conf import (
     logging,
     manager,
     metrics,
-    regions,
+    region,
 )
 from leasehold.conf.errors import LONE_DOLLAR, ConfigurationError
 from leasehold.conf.settings import ApiSettings, Settings
@@ -48,7 +48,7 @@ GROUPS = (
     metrics,
     database,
     api,
-    regions,
+    region,
     logging,
 )
 
@@ -94,6 +94,7 @@ def load(
             default_config_dirs=[],
         )
         keystone.register_account(conf)
+        region.settle(conf)
         _check_numbers(conf)
         settings = Settings(
             leases=leases.read(conf),

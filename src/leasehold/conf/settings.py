@@ -240,19 +240,6 @@ class RateSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class RegionSettings:
-    """The region of this service, by its name, and the URLs of the services of other regions, by theirs, up to `/v1`.
-
-    One may take `seconds` to connect and as long again to answer. `cafile` names the certificates to trust.
-    """
-
-    name: str = "RegionOne"
-    peers: Mapping[str, str] = field(default_factory=dict)
-    seconds: float = 5.0
-    cafile: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ApiSettings:
     """How the HTTP API listens, authenticates its callers and limits their requests.
 
@@ -261,7 +248,8 @@ class ApiSettings:
     wait for events, `cloud_seconds` how long the calls to the cloud of one create or amendment may take. `max_body` is
     in bytes. `allowed_hosts` are the names that the `none` strategy accepts in addition to those of the loopback, and
     `users_file` is the file of the `http_basic` strategy. `trusted_proxies` are the addresses and networks whose
-    `X-Forwarded-For` and `X-Forwarded-Proto` are trusted.
+    `X-Forwarded-For` and `X-Forwarded-Proto` are trusted. `region` is the name of the service's own region, and
+    `cafile` names the certificates to trust where other services are asked.
     """
 
     host: str = "127.0.0.1"
@@ -282,4 +270,5 @@ class ApiSettings:
     rates: RateSettings = field(default_factory=RateSettings)
     trusted_proxies: tuple[str, ...] = ()
     policy: PolicySettings = field(default_factory=PolicySettings)
-    regions: RegionSettings = field(default_factory=RegionSettings)
+    region: str = "RegionOne"
+    cafile: str | None = None

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 NAMES: Final = (
     "alarm",
+    "availability",
     "console",
     "feed",
     "forecast",

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from leasehold.features.availability.search import Wish, search_windows
+from leasehold.features.availability.use import Question, availability_of
 from leasehold.leasing import create, held_offer
-from leasehold.leasing.availability import Question, availability_of
 from leasehold.leasing.decide import Asked, RefusedError, Terms, decide
 from leasehold.leasing.free_windows import fits
-from leasehold.leasing.window_search import Wish, search_windows
 from leasehold.model.default_properties import DefaultProperties
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import NotEnoughError

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from leasehold.leasing.availability import Question, availability_of
+from leasehold.features.availability.search import Wish, search_windows
+from leasehold.features.availability.use import Question, availability_of
 from leasehold.leasing.delete import delete_lease
 from leasehold.leasing.enrol import enrol
-from leasehold.leasing.window_search import Wish, search_windows
 from leasehold.model.errors import InvalidInputError, NotEnoughError
 from leasehold.model.lease_type import LeaseType
 from leasehold.model.resource import HOST

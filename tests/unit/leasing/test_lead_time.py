@@ -10,10 +10,10 @@ import pytest
 
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.db.strangers import project_has_lease
+from leasehold.features.availability.search import Wish, search_windows
+from leasehold.features.availability.use import Question, availability_of
 from leasehold.leasing import held_offer
-from leasehold.leasing.availability import Question, availability_of
 from leasehold.leasing.create import try_creation
-from leasehold.leasing.window_search import Wish, search_windows
 from leasehold.manager.monitor import check_once
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import InvalidInputError, NotEnoughError

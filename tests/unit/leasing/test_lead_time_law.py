@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from leasehold.leasing.availability import Question, availability_of
+from leasehold.features.availability.use import Question, availability_of
 from leasehold.leasing.create import create_lease, try_creation
 from leasehold.leasing.queries import list_leases
 from leasehold.model.draft import LeaseDraft

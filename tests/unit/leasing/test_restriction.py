@@ -9,8 +9,8 @@ import pytest
 
 from leasehold.features.alarm.model import AlarmDraft
 from leasehold.features.alarm.use import ALARMS, AlarmWatch, make_alarm
+from leasehold.features.availability.use import Question, availability_of
 from leasehold.leasing import queries, resource
-from leasehold.leasing.availability import Question, availability_of
 from leasehold.model.errors import InvalidInputError, NotEnoughError
 from leasehold.model.lease_type import LeaseType
 from leasehold.model.resource import HOST

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from leasehold.leasing.availability import Question, availability_of
-from leasehold.leasing.window_search import Wish, search_windows
+from leasehold.features.availability.search import Wish, search_windows
+from leasehold.features.availability.use import Question, availability_of
 from leasehold.model.errors import LeaseholdError
 from tests.factory import ALT, DEMO, floating_ips, hosts, instances, make_service
 from tests.stateful.audit import audit

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from leasehold.api import dates, versions
 from leasehold.api.call import Reply, Text
-from leasehold.api.handlers.availability import USUAL
 from leasehold.api.handlers.lease_history import AS_OF
 from leasehold.api.json_bytes import as_json
 from leasehold.api.paging import asked_page
 from leasehold.api.policies import timeline as rules
+from leasehold.api.spans import USUAL
 from leasehold.api.views.timeline import show_timeline
 from leasehold.leasing.timeline import MOST_ROWS, Question, timeline_of
 from leasehold.leasing.timeline_rows import FILTER, Eyes
@@ -66,12 +66,8 @@ def show(call: Call) -> Reply:
 
 def _window(call: Call) -> Window:
     now = from_seconds(to_seconds(call.service.now()))
-
-    def date(key: str) -> datetime | None:
-        return dates.parse_optional(call.query(key), version=call.version, now=now, field=key)
-
-    start = date("from") or now
-    end = date("to") or start + USUAL
+    start = call.query_date("from", now) or now
+    end = call.query_date("to", now) or start + USUAL
     if end < start:
         message = "The window has to end after it begins."
         raise InvalidDateError(message, field="to")

@@ -10,7 +10,6 @@ from oslo_policy import policy
 
 from leasehold.api.policies import (
     audit,
-    availability,
     base,
     event_log,
     floatingip,
@@ -18,7 +17,6 @@ from leasehold.api.policies import (
     host,
     lease,
     published_offer,
-    region,
     resource,
     series,
     timeline,
@@ -38,9 +36,7 @@ MOST_REMEMBERED = 4096
 _NEWER = (
     event_log,
     series,
-    availability,
     held_offer,
-    region,
     timeline,
     published_offer,
 )

@@ -260,7 +260,7 @@ def _document(visit: Visit, opened: Opened) -> dict[str, Any]:
         projects,
         api.policies.granted(caller),
         idle_seconds=int(visit.console.sessions.settings.idle.total_seconds()),
-        region=api.settings.regions.name,
+        region=api.settings.region,
     )
     return {"session": session, "sign_in": _sign_in(visit)}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -11,6 +10,7 @@ from leasehold.api import dates
 from leasehold.api.call import Reply
 from leasehold.api.policies.base import admin_only
 from leasehold.api.route import V1_3, Parameter
+from leasehold.api.spans import USUAL
 from leasehold.features.forecast.bodies import OneForecast
 from leasehold.features.forecast.use import (
     HIGH,
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 _PATH: Final = "/v1/forecast"
 GET: Final = "leasehold:forecast:get"
 RULES = [admin_only(GET, "Show how much all projects will ask for, and how much will be missing.", "GET", _PATH)]
-USUAL: Final = timedelta(days=7)
-"""The length of the window if none is asked for."""
 
 
 def show(call: Call) -> Reply:
@@ -46,9 +44,7 @@ def show(call: Call) -> Reply:
     step are median and high quantile of the same steps in past weeks: `weeks` of them, by default 8.
     """
     now = call.service.now()
-    asked_start, asked_end = (
-        dates.parse_optional(call.query(key), version=call.version, now=now, field=key) for key in ("from", "to")
-    )
+    asked_start, asked_end = call.query_date("from", now), call.query_date("to", now)
     start = now if asked_start is None else max(asked_start, now)
     end = moved(start, USUAL) or start if asked_end is None else asked_end
     step = call.query_number("step_seconds", HOUR, WEEK) or HOUR

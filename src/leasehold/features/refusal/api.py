@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from leasehold.api import dates
 from leasehold.api.call import Reply
 from leasehold.api.policies.base import admin_only
 from leasehold.api.route import V1_3
@@ -33,11 +32,8 @@ def list_refusals(call: Call) -> Reply:
     (`dry_run`), and occurrences of series, are not counted; what was counted within the last seconds may come later.
     """
     now = call.service.now()
-    asked_start, asked_end = (
-        dates.parse_optional(call.query(key), version=call.version, now=now, field=key) for key in ("from", "to")
-    )
-    end = asked_end or now
-    start = asked_start or end - USUAL
+    end = call.query_date("to", now) or now
+    start = call.query_date("from", now) or end - USUAL
     if not timedelta(0) < end - start <= LONGEST:
         message = f"to has to be after from, by at most {LONGEST.days} days."
         raise InvalidInputError(message, field="to")

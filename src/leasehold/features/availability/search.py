@@ -13,12 +13,12 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from leasehold.db.project_use import KnownUse, UncountedError
+from leasehold.features.availability.limits import WindowLimits, window_limits
 from leasehold.leasing.decide import decide, seen_by_project
 from leasehold.leasing.free_windows import MINUTE, Windows
 from leasehold.leasing.new_lease import read_reservations
 from leasehold.leasing.offer import Offering
 from leasehold.leasing.requests import conditions_asked
-from leasehold.leasing.window_limits import WindowLimits, window_limits
 from leasehold.model.budget import Budget
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.errors import InvalidDateError, LeaseholdError, LimitExceededError, NotEnoughError, NoWindowError

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from oslo_config import cfg, types
 
-from leasehold.conf import keystone
 from leasehold.conf.errors import ConfigurationError
-from leasehold.conf.settings import RegionSettings
+from leasehold.conf.options import Options
+from leasehold.conf.region import GROUP
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class RegionSettings:
+    """The URLs of the services of other regions, by their names, up to `/v1`.
+
+    One may take `seconds` to connect and as long again to answer.
+    """
+
+    peers: Mapping[str, str] = field(default_factory=dict)
+    seconds: float = 5.0
+
 
 DEFAULTS = RegionSettings()
-GROUP = "regions"
 MOST_PEERS = 50
 """Each is a thread and a connection of every request for all regions."""
 
-OPTIONS = [
-    cfg.StrOpt(
-        "name",
-        help="Name of this service's own region, which `$region` in property expressions is; by default `[nova] "
-        "region_name`, else `os_region_name`, else RegionOne.",
-    ),
+_OPTIONS = [
     cfg.Opt(
         "peers",
         type=types.List(types.String()),
@@ -43,21 +50,9 @@ OPTIONS = [
 ]
 
 
-def register(conf: cfg.ConfigOpts) -> None:
-    """Add the options of this group to `conf`."""
-    conf.register_opts(OPTIONS, group=GROUP)
-
-
-def read(conf: cfg.ConfigOpts) -> RegionSettings:
-    """Return the regions; raises ConfigurationError for one that cannot be asked."""
-    group = conf[GROUP]
-    name = group.name or conf.nova.region_name or conf.os_region_name or DEFAULTS.name
-    return RegionSettings(
-        name=name,
-        peers=_read_peers(group.peers, name),
-        seconds=group.timeout,
-        cafile=conf[keystone.GROUP].cafile or conf.cafile,
-    )
+def _read(group: Any) -> RegionSettings:
+    """Return the other regions; raises ConfigurationError for one that cannot be asked."""
+    return RegionSettings(_read_peers(group.peers, group.name), group.timeout)
 
 
 def _read_peers(texts: Iterable[str], own: str) -> dict[str, str]:
@@ -85,3 +80,6 @@ def _usable(url: str) -> bool:
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
+
+
+OPTIONS = Options(GROUP, _OPTIONS, RegionSettings, _read)

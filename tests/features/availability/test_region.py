@@ -13,11 +13,10 @@ from urllib.parse import urlencode
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from leasehold.api.models.availability import OneAvailability, WindowList
-from leasehold.api.models.region import RegionList
-from leasehold.api.peers import LONGEST_ANSWER, PeerAnswer, Question, asking
 from leasehold.cmd.web import make_app
-from leasehold.conf.settings import RegionSettings
+from leasehold.features.availability.bodies import OneAvailability, RegionList, WindowList
+from leasehold.features.availability.options import RegionSettings
+from leasehold.features.availability.peers import LONGEST_ANSWER, PeerAnswer, Question, asking
 from tests.api.conftest import Client, open_service
 from tests.factory import hosts, instances
 from tests.serving import serving
@@ -91,8 +90,8 @@ def ask(service: Service, settings: ApiSettings, host: str) -> Callable[..., Any
         seconds: float = PATIENCE,
         **more: Any,
     ) -> Any:
-        known = replace(settings, regions=RegionSettings(peers=peers, seconds=seconds))
-        client = Client(LocalClient(make_app(service, known)), version="1.3")
+        known = service.settings.having(RegionSettings(peers, seconds))
+        client = Client(LocalClient(make_app(replace(service, settings=known), settings)), version="1.3")
         answer = client.ask(method, path, body, **more)
         assert answer.status_code == status, answer.text
         return answer.json
@@ -274,9 +273,9 @@ def test_a_peer_gets_the_callers_token_and_nothing_else_of_the_caller(serve: Any
         asked.append(request)
         return 200, {}, b'{"regions": []}'
 
-    settings = RegionSettings(peers={THERE: f"{serve(answer)}/v1"}, seconds=2)
+    peers = {THERE: f"{serve(answer)}/v1"}
     question = Question("GET", "/regions", SECRET)
-    with asking(settings, settings.peers, question, TypeAdapter(RegionList)) as answers:
+    with asking(peers, question, TypeAdapter(RegionList), seconds=2, cafile=None) as answers:
         assert answers[THERE].result() == PeerAnswer({"regions": []})
     (request,) = asked
     assert request.path == "/v1/regions"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from leasehold.conf.settings import LeaseSettings
-from leasehold.leasing.availability import MOST_STEPS, Availability, Question, availability_of
+from leasehold.features.availability.use import MOST_STEPS, Availability, Question, availability_of
 from leasehold.leasing.delete import delete_lease
 from leasehold.model.errors import InvalidDateError, InvalidInputError, NotEnoughError
 from leasehold.model.windows import from_seconds
@@ -116,7 +116,7 @@ def test_what_has_passed_is_refused_and_so_is_a_window_without_length(world: Wor
 
 def test_an_answer_that_is_too_long_is_refused(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     assert MOST_STEPS > 1000
-    monkeypatch.setattr("leasehold.leasing.availability.MOST_STEPS", 2)
+    monkeypatch.setattr("leasehold.features.availability.use.MOST_STEPS", 2)
     world.lease(hosts(1), start=1, end=2)
     with pytest.raises(InvalidInputError) as caught:
         ask(world, {"resource_type": "physical:host"}, 0, 4)

@@ -12,27 +12,29 @@ from urllib.parse import urlencode
 from pydantic import TypeAdapter
 
 from leasehold.api.call import Reply
-from leasehold.api.handlers import availability
 from leasehold.api.handlers.lease import waiting_outside
-from leasehold.api.models.availability import OneAvailability, WindowList
-from leasehold.api.peers import PeerAnswer, Question, asking
+from leasehold.features.availability.bodies import OneAvailability, WindowList
+from leasehold.features.availability.here import QUERY as OF_ONE
+from leasehold.features.availability.here import search_here, show_here
+from leasehold.features.availability.options import RegionSettings
+from leasehold.features.availability.peers import PeerAnswer, Question, asking
 from leasehold.model.errors import InvalidInputError, LeaseholdError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
     from leasehold.api.call import Call
-    from leasehold.api.models.region import RegionSearch
+    from leasehold.features.availability.bodies import RegionSearch
 
 ALL = "all"
 REGION = "region"
-QUERY = (REGION, *availability.QUERY)
+QUERY = (REGION, *OF_ONE)
 _AVAILABILITY, _WINDOWS = TypeAdapter(OneAvailability), TypeAdapter(WindowList)
 
 
 def list_regions(call: Call) -> Reply:
     """List the regions whose services are known here, with their endpoints; that of this service comes first."""
-    own = call.api.settings.regions.name
+    own = call.api.settings.region
     shown = [{"name": name, "endpoint": url, "here": name == own} for name, url in _endpoints(call).items()]
     return Reply({"regions": shown})
 
@@ -48,7 +50,7 @@ def show(call: Call) -> Reply:
     names = None if named in (None, ALL) else [each.strip() for each in (named or "").split(",")]
     query = urlencode({key: call.query(key) or "" for key in call.request.params if key != REGION})
     question = Question("GET", f"/availability?{query}", call.token)
-    found = _ask(call, names, question, _AVAILABILITY, lambda: availability.show_here(call, (REGION,)))
+    found = _ask(call, names, question, _AVAILABILITY, lambda: show_here(call, (REGION,)))
     return _listed(
         call, found, lambda each: {"availability": None if each.content is None else each.content["availability"]}
     )
@@ -62,14 +64,13 @@ def search(call: Call, body: RegionSearch) -> Reply:
     """
     sent = body.model_dump_json(exclude={"regions", "template"}, exclude_unset=True)
     question = Question("POST", "/availability/search", call.token, sent)
-    found = _ask(call, body.regions, question, _WINDOWS, lambda: availability.search(call, body).body)
+    found = _ask(call, body.regions, question, _WINDOWS, lambda: search_here(call, body))
     return _listed(call, found, lambda each: each.content or {"windows": [], "refused": []})
 
 
 def _endpoints(call: Call) -> dict[str, str]:
     """Return the endpoint of each region, this one's first: the URL by which the caller came."""
-    settings = call.api.settings.regions
-    return {settings.name: f"{call.request.prefix}/v1", **settings.peers}
+    return {call.api.settings.region: f"{call.request.prefix}/v1", **call.service.settings.of(RegionSettings).peers}
 
 
 def _ask(
@@ -80,20 +81,20 @@ def _ask(
     answer_here: Callable[[], Any],
 ) -> dict[str, PeerAnswer]:
     """Return the answer of each of these regions; raises the error of this one if it is all that could be said."""
-    settings = call.api.settings.regions
-    known = [settings.name, *settings.peers]
+    own, settings = call.api.settings.region, call.service.settings.of(RegionSettings)
+    known = [own, *settings.peers]
     _check_known(names, known, REGION if question.body is None else "regions")
     chosen = [name for name in known if names is None or name in names]
     found: dict[str, PeerAnswer] = {}
     refusal: LeaseholdError | None = None
-    peers = {name: settings.peers[name] for name in chosen if name != settings.name}
-    with asking(settings, peers, question, expected) as answers:
-        if settings.name in chosen:
+    peers = {name: settings.peers[name] for name in chosen if name != own}
+    with asking(peers, question, expected, seconds=settings.seconds, cafile=call.api.settings.cafile) as answers:
+        if own in chosen:
             try:
-                found[settings.name] = PeerAnswer(answer_here())
+                found[own] = PeerAnswer(answer_here())
             except LeaseholdError as error:
                 refusal = error
-                found[settings.name] = PeerAnswer(error=error.message)
+                found[own] = PeerAnswer(error=error.message)
         with _waiting(call, needed=bool(peers)):
             found |= {name: answer.result() for name, answer in answers.items()}
     if refusal is not None and all(each.content is None for each in found.values()):

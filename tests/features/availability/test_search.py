@@ -11,9 +11,9 @@ import pytest
 
 from leasehold.conf.settings import LeaseSettings, LimitSettings
 from leasehold.enforcement.base import Enforcement
+from leasehold.features.availability.search import Wish, search_windows
 from leasehold.leasing.delete import delete_lease
 from leasehold.leasing.queries import get_lease
-from leasehold.leasing.window_search import Wish, search_windows
 from leasehold.model.errors import (
     InvalidDateError,
     InvalidInputError,
@@ -28,7 +28,7 @@ from tests.stateful.audit import dump
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from leasehold.leasing.window_search import Search
+    from leasehold.features.availability.search import Search
     from tests.factory import World
 
 pytestmark = pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Availability, from 1.3 on: how much is free, and when a lease could be had (features G2 to G4, idea 2)."""
+"""Availability in this region: what its callers ask for, and what they are shown."""
 
 from __future__ import annotations
 
@@ -6,40 +6,26 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from leasehold.api import dates, strict
-from leasehold.api.call import Reply
 from leasehold.api.handlers.lease import asking_once, check_giving_back, on_behalf
-from leasehold.api.views.availability import show_askable, show_availability, show_search
-from leasehold.leasing.availability import Question, availability_of
-from leasehold.leasing.property import askable
+from leasehold.api.spans import USUAL
+from leasehold.features.availability.search import Wish, in_alternatives, search_windows
+from leasehold.features.availability.use import Question, availability_of
 from leasehold.leasing.requests import place_of
-from leasehold.leasing.window_search import Wish, in_alternatives, search_windows
 from leasehold.model.errors import InvalidInputError
 from leasehold.model.resource import HOST
 from leasehold.model.windows import from_seconds, to_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from leasehold.api.call import Call
-    from leasehold.api.models.availability import OneAvailability, WindowSearch
+    from leasehold.features.availability.bodies import AvailabilityAnswer, OneAvailability, WindowList, WindowSearch
+    from leasehold.features.availability.search import Search
+    from leasehold.features.availability.use import Availability
 
 QUERY: Final = ("resource_type", "from", "to", "resource_id")
 """The query keys besides those of the resource type."""
-USUAL: Final = timedelta(days=7)
-"""The length of the window if none is asked for."""
-
-
-def show(call: Call) -> Reply:
-    """Show how much is free at every second of a window: the total, what is held back, reserved and free.
-
-    `resource_type` is `physical:host` if it is absent, `from` is now, as is any earlier date, and `to` a week later.
-    The other query keys are those of a reservation of this type in POST /v1/leases, such as `resource_properties`,
-    `vcpus` or `flavor_id`; how many are asked for has no effect, and conditions may be left out. What is free at a
-    moment can be leased then. More may be granted where leases that have not started make room; the limits of the
-    project do not count. `resource_id` asks about one resource, for callers who may list them.
-    """
-    return Reply(show_here(call))
 
 
 def show_here(call: Call, also: Sequence[str] = ()) -> OneAvailability:
@@ -48,11 +34,8 @@ def show_here(call: Call, also: Sequence[str] = ()) -> OneAvailability:
     kind = call.service.types.offered(name).kind
     strict.check_query(call.request.params, (*QUERY, *also, *kind.schema.model_fields))
     now = from_seconds(to_seconds(call.service.now()))
-    asked_start, asked_end = (
-        dates.parse_optional(call.query(key), version=call.version, now=now, field=key) for key in ("from", "to")
-    )
-    start = now if asked_start is None else asked_start
-    end = start + USUAL if asked_end is None else asked_end
+    start = call.query_date("from", now) or now
+    end = call.query_date("to", now) or start + USUAL
     sent = {key: call.query(key) for key in call.request.params if key not in (*QUERY, *also)}
     reservation = {"resource_type": name, **{key: value for key, value in sent.items() if value is not None}}
     question = Question(reservation, start, end, call.query_id("resource_id"))
@@ -61,23 +44,8 @@ def show_here(call: Call, also: Sequence[str] = ()) -> OneAvailability:
     return {"availability": show_availability(found)}
 
 
-def list_properties(call: Call) -> Reply:
-    """Show by which properties leases can choose resources, each with the values that it has now.
-
-    `resource_type` is `physical:host` if it is absent. What tells a single resource from the others is not shown, nor
-    are private properties to callers who must not see them.
-    """
-    kind = call.service.types.offered(call.query("resource_type") or HOST).kind
-    return Reply({"properties": [show_askable(each) for each in askable(call.service, call.caller, kind, call.sight)]})
-
-
-def search(call: Call, body: WindowSearch) -> Reply:
-    """Find the first windows in which a lease would be granted, earliest first.
-
-    Of several `alternatives` one is enough; `refused` says why the others have no window. The limits of the project
-    count; administrators may ask for another one (`project_id`). Nothing is promised: a lease that asks for such a
-    window at once gets it, unless another request was faster.
-    """
+def search_here(call: Call, body: WindowSearch) -> WindowList:
+    """Return the first windows of a lease in this region; raises InvalidInputError and what `search_windows` does."""
     if (body.reservations is None) == (body.alternatives is None):
         message = "Ask for either reservations or alternatives."
         raise InvalidInputError(message, field="reservations")
@@ -92,7 +60,7 @@ def search(call: Call, body: WindowSearch) -> Reply:
     path = in_alternatives if body.alternatives is not None else lambda _, position: place_of(position)
     with asking_once(call) as service:
         found = search_windows(service, owner, wish, call.sight, path)
-    return Reply(show_search(found, wish.alternatives))
+    return show_search(found, wish.alternatives)
 
 
 def _wish(call: Call, body: WindowSearch, alternatives: list[list[dict[str, Any]]]) -> Wish:
@@ -113,3 +81,43 @@ def _wish(call: Call, body: WindowSearch, alternatives: list[list[dict[str, Any]
         shortest=None if body.shortest_seconds is None else timedelta(seconds=body.shortest_seconds),
         limit=body.limit,
     )
+
+
+def show_availability(found: Availability) -> AvailabilityAnswer:
+    """Return availability; times are in ISO 8601 with the zone, to the second."""
+    return {
+        "resource_type": found.resource_type,
+        "unit": found.noun,
+        "from": found.window.start.isoformat(),
+        "to": found.window.end.isoformat(),
+        "total": found.total,
+        "held_back": found.held_back,
+        "throughout": found.throughout,
+        "steps": {
+            "from": dates.show_moments(found.moments),
+            "free": list(found.free),
+            "reserved": list(found.reserved),
+        },
+    }
+
+
+def show_search(found: Search, alternatives: Sequence[Sequence[Mapping[str, Any]]]) -> WindowList:
+    """Return the windows of a search, and why the other alternatives have none; `alternatives` is what was asked."""
+    return {
+        "windows": [
+            {
+                "alternative": each.alternative,
+                "start_date": each.window.start.isoformat(),
+                "end_date": each.window.end.isoformat(),
+                "reservations": [
+                    {"resource_type": part["resource_type"], "amount": amount}
+                    for part, amount in zip(alternatives[each.alternative], each.amounts, strict=True)
+                ],
+            }
+            for each in found.windows
+        ],
+        "refused": [
+            {"alternative": number, "error_message": error.message, "code": error.code, "details": error.details}
+            for number, error in sorted(found.refused.items())
+        ],
+    }

@@ -10,6 +10,7 @@ import logging
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +23,6 @@ from leasehold.http.bounded import cause, requested
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from concurrent.futures import Future
-
-    from leasehold.conf.settings import RegionSettings
 
 log = logging.getLogger(__name__)
 
@@ -55,14 +54,20 @@ class PeerAnswer:
 
 @contextmanager
 def asking(
-    settings: RegionSettings, peers: Mapping[str, str], question: Question, answer: TypeAdapter[Any]
+    peers: Mapping[str, str], question: Question, answer: TypeAdapter[Any], *, seconds: float, cafile: str | None
 ) -> Iterator[Mapping[str, Future[PeerAnswer]]]:
-    """Ask the services of these regions, each in a thread, and yield their answers to come; leaving waits for all."""
+    """Ask the services of these regions, each in a thread, and yield their answers to come; leaving waits for all.
+
+    One may take `seconds` to connect and as long again to answer. `cafile` names the certificates to trust.
+    """
+    ask = partial(_ask, question, answer, seconds, cafile)
     with ThreadPoolExecutor(max_workers=max(1, len(peers)), thread_name_prefix="region") as pool:
-        yield {name: pool.submit(_ask, settings, name, url, question, answer) for name, url in peers.items()}
+        yield {name: pool.submit(ask, name, url) for name, url in peers.items()}
 
 
-def _ask(settings: RegionSettings, name: str, url: str, question: Question, expected: TypeAdapter[Any]) -> PeerAnswer:
+def _ask(
+    question: Question, expected: TypeAdapter[Any], seconds: float, cafile: str | None, name: str, url: str
+) -> PeerAnswer:
     headers = {"Accept": "application/json", "OpenStack-API-Version": f"reservation {MAXIMUM}"}
     if question.body is not None:
         headers["Content-Type"] = "application/json"
@@ -70,7 +75,7 @@ def _ask(settings: RegionSettings, name: str, url: str, question: Question, expe
         headers["X-Auth-Token"] = question.token
     address = f"{url}{question.path}"
     try:
-        with requested(question.method, address, question.body, headers, settings.seconds, settings.cafile) as answer:
+        with requested(question.method, address, question.body, headers, seconds, cafile) as answer:
             content = json.loads(answer.read(LONGEST_ANSWER))
             if answer.status_code == HTTPStatus.OK:
                 return PeerAnswer(expected.validate_python(content))

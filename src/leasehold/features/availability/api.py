@@ -1,0 +1,91 @@
+"""Availability in the API, from 1.3 on: how much is free, and when a lease could be had (features G2 to G4, idea 2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from leasehold.api.call import Reply
+from leasehold.api.route import V1_3, Parameter
+from leasehold.features.availability import region, rules
+from leasehold.features.availability.bodies import (
+    AskableList,
+    OneAvailability,
+    RegionAvailabilityList,
+    RegionList,
+    RegionSearch,
+    RegionWindowsList,
+    WindowList,
+    WindowSearch,
+)
+from leasehold.features.availability.here import QUERY, search_here, show_here
+from leasehold.features.availability.rules import RULES
+from leasehold.leasing.property import askable
+from leasehold.model.resource import HOST
+
+if TYPE_CHECKING:
+    from leasehold.api.call import Call
+    from leasehold.features.availability.bodies import AskableAnswer
+    from leasehold.leasing.property import Askable
+
+__all__ = ["ROUTES", "RULES"]
+
+
+def show(call: Call) -> Reply:
+    """Show how much is free at every second of a window: the total, what is held back, reserved and free.
+
+    `resource_type` is `physical:host` if it is absent, `from` is now, as is any earlier date, and `to` a week later.
+    The other query keys are those of a reservation of this type in POST /v1/leases, such as `resource_properties`,
+    `vcpus` or `flavor_id`; how many are asked for has no effect, and conditions may be left out. What is free at a
+    moment can be leased then. More may be granted where leases that have not started make room; the limits of the
+    project do not count. `resource_id` asks about one resource, for callers who may list them.
+    """
+    return Reply(show_here(call))
+
+
+def list_properties(call: Call) -> Reply:
+    """Show by which properties leases can choose resources, each with the values that it has now.
+
+    `resource_type` is `physical:host` if it is absent. What tells a single resource from the others is not shown, nor
+    are private properties to callers who must not see them.
+    """
+    kind = call.service.types.offered(call.query("resource_type") or HOST).kind
+    return Reply({"properties": [show_askable(each) for each in askable(call.service, call.caller, kind, call.sight)]})
+
+
+def search(call: Call, body: WindowSearch) -> Reply:
+    """Find the first windows in which a lease would be granted, earliest first.
+
+    Of several `alternatives` one is enough; `refused` says why the others have no window. The limits of the project
+    count; administrators may ask for another one (`project_id`). Nothing is promised: a lease that asks for such a
+    window at once gets it, unless another request was faster.
+    """
+    return Reply(search_here(call, body))
+
+
+def show_askable(found: Askable) -> AskableAnswer:
+    """Return a property by which leases can choose."""
+    return {"property": found.name, "values": list(found.values), "left_out": found.left_out}
+
+
+_PATH: Final = "/v1/availability"
+_EVERYWHERE: Final = "/v1/regions/availability"
+_NAMED = Parameter("query", "Regions by their names, several by commas; all of them without it", {"type": "string"})
+ROUTES = (
+    V1_3("GET", _PATH, show, (rules.GET,), None, OneAvailability, query=QUERY, open_query=True),
+    V1_3("POST", f"{_PATH}/search", search, (rules.SEARCH,), WindowSearch, WindowList),
+    V1_3(
+        *("GET", f"{_PATH}/properties", list_properties, (rules.GET_PROPERTIES,), None, AskableList),
+        query=("resource_type",),
+    ),
+    V1_3("GET", "/v1/regions", region.list_regions, (rules.GET_REGIONS,), None, RegionList),
+    V1_3(
+        *("GET", _EVERYWHERE, region.show, (rules.GET_REGIONS, rules.GET), None, RegionAvailabilityList),
+        query=region.QUERY,
+        open_query=True,
+        parameters={region.REGION: _NAMED},
+    ),
+    V1_3(
+        *("POST", f"{_EVERYWHERE}/search", region.search, (rules.GET_REGIONS, rules.SEARCH)),
+        *(RegionSearch, RegionWindowsList),
+    ),
+)

@@ -23,7 +23,6 @@ from leasehold.api.policies import (
     published_offer,
     resource,
     series,
-    timeline,
 )
 from leasehold.conf.opts import list_library_opts
 from leasehold.features.registry import FEATURES, list_opts
@@ -88,7 +87,6 @@ POLICY_SECTIONS: Mapping[str, Any] = {
     "Floating IPs": floatingip,
     "Resources of any type": resource,
     "The event log": event_log,
-    "The timeline": timeline,
     "Offers": held_offer,
     "Series of leases": series,
     "Published offers": published_offer,

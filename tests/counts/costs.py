@@ -11,18 +11,18 @@ import pytest
 
 from leasehold.db.task import claim_tasks
 from leasehold.features.feed import use as feeds
+from leasehold.features.timeline.model import Timeline
+from leasehold.features.timeline.rows import Eyes
+from leasehold.features.timeline.use import Question, timeline_of
 from leasehold.leasing import queries
 from leasehold.leasing.audit.db import audit_database
 from leasehold.leasing.delete import wait_until_gone
 from leasehold.leasing.holding import list_holdings
-from leasehold.leasing.timeline import Question, timeline_of
-from leasehold.leasing.timeline_rows import Eyes
 from leasehold.manager import monitor
 from leasehold.manager.task_runner import run_task
 from leasehold.model.caller import Caller, Sight
 from leasehold.model.errors import NotEnoughError
 from leasehold.model.resource import HOST
-from leasehold.model.timeline import Timeline
 from leasehold.model.windows import Window
 from tests.counts.meter import Meter
 from tests.factory import claim_one, flavors, floating_ips, hosts, instances, make_service, run_manager

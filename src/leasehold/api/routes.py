@@ -18,7 +18,6 @@ from leasehold.api.handlers import (
     resource,
     series,
     sub_lease,
-    timeline,
     version,
 )
 from leasehold.api.handlers import property as properties
@@ -51,7 +50,6 @@ from leasehold.api.models.resource import (
 )
 from leasehold.api.models.series import OneSeries, SeriesAmendment, SeriesCreation, SeriesList
 from leasehold.api.models.sub_lease import OneSubLease, SubLeaseCreation, SubLeaseList
-from leasehold.api.models.timeline import OneTimeline
 from leasehold.api.models.version import HealthAnswer, VersionList
 from leasehold.api.policies import audit as audit_rules
 from leasehold.api.policies import event_log as event_log_rules
@@ -62,7 +60,6 @@ from leasehold.api.policies import lease as lease_rules
 from leasehold.api.policies import published_offer as published_offer_rules
 from leasehold.api.policies import resource as resource_rules
 from leasehold.api.policies import series as series_rules
-from leasehold.api.policies import timeline as timeline_rules
 from leasehold.api.route import ACCEPTED, CHOICES, CREATED, EVERY, GONE, V1_2, V1_3, Route
 from leasehold.model.refused import Operation
 
@@ -180,11 +177,6 @@ ROUTES: tuple[Route, ...] = (
     V1_2("GET", _SERIES, series.show, (_C.GET,), None, OneSeries),
     V1_2("PUT", _SERIES, series.amend, (_C.GET, _C.PUT, _L.PUT), SeriesAmendment, OneSeries),
     V1_2("DELETE", _SERIES, series.delete, (_C.GET, _C.DELETE, _L.DELETE), success=GONE),
-    V1_3(
-        *("GET", "/v1/timeline", timeline.show, (timeline_rules.GET,), None, OneTimeline),
-        query=timeline.QUERY,
-        headers=(timeline.IF_NONE_MATCH,),
-    ),
     V1_3(
         *("GET", _OFFERS, held_offer.list_offers, (_O.GET,), None, OfferList),
         query=EVERY,

@@ -342,7 +342,7 @@ secret_keys = Table(
     Column("value", String(64), nullable=False),
     **EXACT,
 )
-"""One row: the key that makes the ids of anonymous rows in the timeline (`leasing/timeline_rows.py`)."""
+"""One row: the key that makes the ids of anonymous rows in the timeline (`features/timeline/rows.py`)."""
 
 subscriptions = Table(
     "subscriptions",

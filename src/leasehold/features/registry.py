@@ -30,6 +30,7 @@ NAMES: Final = (
     "refusal",
     "subscription",
     "template",
+    "timeline",
 )
 FEATURES: tuple[Feature, ...] = tuple(import_module(f"leasehold.features.{name}").FEATURE for name in NAMES)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from leasehold.leasing.timeline import Question, timeline_of
-from leasehold.leasing.timeline_rows import Eyes
+from leasehold.features.timeline.model import BarKind, Timeline
+from leasehold.features.timeline.rows import Eyes
+from leasehold.features.timeline.use import Question, timeline_of
 from leasehold.manager.monitor import check_once
 from leasehold.model.caller import Caller, Sight
 from leasehold.model.resource import HOST
-from leasehold.model.timeline import BarKind, Timeline
 from leasehold.model.windows import Window
 from tests.factory import hosts, run_until
 from tests.stateful.audit import audit

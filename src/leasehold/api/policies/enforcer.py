@@ -19,7 +19,6 @@ from leasehold.api.policies import (
     published_offer,
     resource,
     series,
-    timeline,
 )
 from leasehold.conf.errors import ConfigurationError
 from leasehold.conf.load import unset
@@ -37,7 +36,6 @@ _NEWER = (
     event_log,
     series,
     held_offer,
-    timeline,
     published_offer,
 )
 _OURS = (base, lease, host, floatingip, resource, *_NEWER, audit)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from leasehold.leasing.timeline import Question, timeline_of
-from leasehold.leasing.timeline_rows import Eyes
+from leasehold.features.timeline.model import Timeline
+from leasehold.features.timeline.rows import Eyes
+from leasehold.features.timeline.use import Question, timeline_of
 from leasehold.model.caller import Sight
 from leasehold.model.errors import LeaseholdError
 from leasehold.model.resource import HOST
-from leasehold.model.timeline import Timeline
 from leasehold.model.windows import Window, to_seconds
 from tests.factory import OPERATOR, START, hosts, instances, make_service, run_manager
 

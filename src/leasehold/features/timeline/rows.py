@@ -6,19 +6,19 @@ import hmac
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from leasehold.features.timeline.model import Row, RowType, state_of
 from leasehold.leasing.sight import ALWAYS_IDENTIFYING, check_names
 from leasehold.model.errors import InvalidInputError
 from leasehold.model.properties import ANYTHING, as_text, matches, names, parse
-from leasehold.model.timeline import Row, RowType, state_of
 from leasehold.resource_types.conditions import check_orderings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from leasehold.features.timeline.model import ShownLease
     from leasehold.model.caller import Caller, Sight
     from leasehold.model.properties import Expression
     from leasehold.model.resource import Resource
-    from leasehold.model.timeline import ShownLease
     from leasehold.resource_types.kind import Kind
 
 FILTER = "resource_properties"

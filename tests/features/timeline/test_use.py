@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import insert, update
 
-from leasehold.api.views.timeline import show_timeline
 from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.conf.settings import Settings
 from leasehold.db.pool import move_pools, new_nonce
 from leasehold.db.property import define_properties, set_privacy
 from leasehold.db.resource import put_properties, remove_resource, update_resources
 from leasehold.db.tables import allocations, leases, pools, reservations, resource_properties, resources, segments
+from leasehold.features.timeline.model import Row, Timeline
+from leasehold.features.timeline.rows import Eyes
+from leasehold.features.timeline.use import Question, timeline_of
+from leasehold.features.timeline.view import show_timeline
 from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.service import Service
-from leasehold.leasing.timeline import Question, timeline_of
-from leasehold.leasing.timeline_rows import Eyes
 from leasehold.model.caller import Caller, Sight
 from leasehold.model.errors import InvalidInputError
 from leasehold.model.resource import FLOATING_IP, FLOATING_IP_POOL, HOST, HOST_POOL, MAINTENANCE, Health
-from leasehold.model.timeline import Row, Timeline
 from leasehold.model.windows import Window, from_seconds, to_seconds
 from tests.db.examples import NOW, enrol, ident, statements
 from tests.factory import TYPES
@@ -476,7 +476,7 @@ def test_an_answer_of_too_many_bars_is_refused_before_it_is_made(
 ) -> None:
     assert books
     service = service_of(db, 0)
-    monkeypatch.setattr("leasehold.leasing.timeline.MOST_BARS", 8)
+    monkeypatch.setattr("leasehold.features.timeline.use.MOST_BARS", 8)
     with pytest.raises(InvalidInputError, match="more than 8 bars") as refused:
         asked(service, MEMBER, -SPAN, SPAN)
     assert refused.value.field == "to"

@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from leasehold.db import timeline as stored
 from leasehold.db.event_log import log_state
 from leasehold.db.pool import read_pools
 from leasehold.db.property import private_keys
 from leasehold.db.resource import resources_by_number
-from leasehold.leasing.timeline_bars import Drawing, Pieces
-from leasehold.leasing.timeline_past import Past
-from leasehold.leasing.timeline_rows import Rows
-from leasehold.leasing.timeline_tag import Tag, since_of
+from leasehold.features.timeline import store as stored
+from leasehold.features.timeline.bars import Drawing, Pieces
+from leasehold.features.timeline.model import RowType, ShownLease, Timeline
+from leasehold.features.timeline.past import Past
+from leasehold.features.timeline.rows import Rows
+from leasehold.features.timeline.tag import Tag, since_of
 from leasehold.model.errors import InvalidDateError, InvalidInputError
 from leasehold.model.resource import HOST_POOL, MAINTENANCE
 from leasehold.model.states import LeaseStatus
-from leasehold.model.timeline import RowType, ShownLease, Timeline
 from leasehold.model.windows import EPOCH, OPEN_END, to_seconds
 
 if TYPE_CHECKING:
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from sqlalchemy import Row as Tuple
 
     from leasehold.db.pool import PoolState
+    from leasehold.features.timeline.model import Row, Unplaced
+    from leasehold.features.timeline.rows import Eyes
     from leasehold.leasing.service import Service
-    from leasehold.leasing.timeline_rows import Eyes
     from leasehold.model.resource import Resource
-    from leasehold.model.timeline import Row, Unplaced
     from leasehold.model.windows import Window
     from leasehold.resource_types.kind import Kind
 

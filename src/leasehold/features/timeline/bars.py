@@ -10,9 +10,9 @@ import numpy as np
 
 from leasehold.calendar.taken import Taken
 from leasehold.db.allocation import read_demand
+from leasehold.features.timeline.model import Bar, BarKind, ShownLease
 from leasehold.model.segment import Cause
 from leasehold.model.states import LeaseStatus
-from leasehold.model.timeline import Bar, BarKind, ShownLease
 from leasehold.model.windows import to_seconds
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Pieces:
     made: list[Piece] = field(default_factory=list)
 
     def add_booked(self, rows: Iterable[Row[*tuple[Any, ...]]]) -> None:
-        """Add what allocations have beyond their segments, and until they are released (`db/timeline.py`)."""
+        """Add what allocations have beyond their segments, and until they are released (`store.py`)."""
         for number, lease_id, slots, demand, start, end, recorded, left, released, substitute, cause in rows:
             of = (slots, demand, was_healed(left, cause, substitute=substitute))
             begin = start if recorded is None else max(start, recorded)

@@ -10,14 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from leasehold.db import timeline as stored
 from leasehold.db.lease import find_leases
 from leasehold.db.lease_history import changes_at
-from leasehold.leasing.timeline_bars import Piece, was_healed
+from leasehold.features.timeline import store as stored
+from leasehold.features.timeline.bars import Piece, was_healed
+from leasehold.features.timeline.model import BarKind, ShownLease, Unplaced
 from leasehold.model.errors import InvalidInputError
 from leasehold.model.segment import Cause
 from leasehold.model.states import LeaseStatus
-from leasehold.model.timeline import BarKind, ShownLease, Unplaced
 from leasehold.model.windows import OPEN_END, to_seconds
 
 if TYPE_CHECKING:

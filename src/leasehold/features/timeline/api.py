@@ -11,11 +11,14 @@ from leasehold.api.call import Reply, Text
 from leasehold.api.handlers.lease_history import AS_OF
 from leasehold.api.json_bytes import as_json
 from leasehold.api.paging import asked_page
-from leasehold.api.policies import timeline as rules
+from leasehold.api.route import V1_3
 from leasehold.api.spans import USUAL
-from leasehold.api.views.timeline import show_timeline
-from leasehold.leasing.timeline import MOST_ROWS, Question, timeline_of
-from leasehold.leasing.timeline_rows import FILTER, Eyes
+from leasehold.features.timeline import rules
+from leasehold.features.timeline.bodies import OneTimeline
+from leasehold.features.timeline.rows import FILTER, Eyes
+from leasehold.features.timeline.rules import RULES
+from leasehold.features.timeline.use import MOST_ROWS, Question, timeline_of
+from leasehold.features.timeline.view import show_timeline
 from leasehold.model.errors import ForbiddenError, InvalidDateError
 from leasehold.model.resource import HOST
 from leasehold.model.windows import Window, from_seconds, to_seconds
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from leasehold.api.call import Call
+
+__all__ = ["ROUTES", "RULES"]
 
 QUERY: Final = ("from", "to", "resource_type", FILTER, AS_OF, "limit", "marker")
 IF_NONE_MATCH: Final = "If-None-Match"
@@ -112,3 +117,12 @@ def _accepts_gzip(header: str) -> bool:
         if name.strip().lower() in ("gzip", "*"):
             return weight.replace(" ", "").lower() not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
     return False
+
+
+ROUTES = (
+    V1_3(
+        *("GET", rules.PATH, show, (rules.GET,), None, OneTimeline),
+        query=QUERY,
+        headers=(IF_NONE_MATCH,),
+    ),
+)

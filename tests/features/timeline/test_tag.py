@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leasehold.leasing.timeline_tag import LONGEST, OVERLAP, Tag, since_of
+from leasehold.features.timeline.tag import LONGEST, OVERLAP, Tag, since_of
 
 NOW = datetime(2031, 5, 1, 9, 0, 0, 400_000, tzinfo=UTC)
 SINCE = since_of(NOW)

@@ -6,15 +6,15 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from leasehold.api.dates import to_iso
-from leasehold.model.timeline import BarKind, RowState
+from leasehold.features.timeline.model import BarKind, RowState
 from leasehold.model.windows import to_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from leasehold.api.models.timeline import BarLeasesAnswer, BarsAnswer, CodedAnswer, RowsAnswer, TimelineAnswer
-    from leasehold.leasing.timeline_rows import Eyes
-    from leasehold.model.timeline import Bar, Row, ShownLease, Timeline
+    from leasehold.features.timeline.bodies import BarLeasesAnswer, BarsAnswer, CodedAnswer, RowsAnswer, TimelineAnswer
+    from leasehold.features.timeline.model import Bar, Row, ShownLease, Timeline
+    from leasehold.features.timeline.rows import Eyes
 
 NONE = -1
 STATES = tuple(RowState)

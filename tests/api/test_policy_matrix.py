@@ -144,8 +144,8 @@ WITHIN = {
 """Rules that no route asks for, because they say what a request that is allowed may ask for or get.
 
 `test_disabling.py`, `test_endings.py`, `test_best_effort.py`, `test_on_behalf.py`, `test_open_ended.py`,
-`test_sharing.py`, `test_lease_history.py`, `test_timeline.py`, `test_templates.py`; there also who made a template, and
-managers."""
+`test_sharing.py`, `features/lease_history`, `features/timeline`, `test_templates.py`; there also who made a template,
+and managers."""
 
 V1_2 = {"OpenStack-API-Version": "reservation 1.2"}
 V1_3 = {"OpenStack-API-Version": "reservation 1.3"}

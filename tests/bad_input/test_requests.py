@@ -345,7 +345,7 @@ def test_hostile_queries(target: Target, text: str) -> None:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_filters_show_no_more_than_the_list_or_are_refused(target: Target, text: str) -> None:
     """Every filter of every list, and its marker and order, take text that means nothing without showing more."""
-    # The past of one lease is no list; tests/api/test_lease_history.py sends other texts there.
+    # The past of one lease is no list; tests/features/lease_history/test_api.py sends other texts there.
     filtered = [route for route in ROUTES if route.filters and "as_of" not in route.filters]
     assert len(filtered) > 9
     for route in filtered:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leasehold.db.lease_history import list_changes
+from leasehold.features.lease_history.store import list_changes
+from leasehold.features.lease_history.use import lease_history
 from leasehold.leasing import queries
-from leasehold.leasing.lease_history import lease_as_of, lease_history
+from leasehold.leasing.lease_then import lease_as_of
 from leasehold.model.errors import NotThenError
 from leasehold.model.windows import to_seconds
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from leasehold.model.lease import Lease
-    from leasehold.model.lease_history import LeaseThen
+    from leasehold.model.lease_then import LeaseThen
     from tests.factory import World
 
 Held = Counter[tuple[str, int, int]]

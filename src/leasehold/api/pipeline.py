@@ -18,7 +18,7 @@ from leasehold.db.committed import noting_commits
 from leasehold.db.store import UnknownOutcomeError
 from leasehold.leasing import queries
 from leasehold.leasing.held_offer import get_offer
-from leasehold.leasing.lease_history import get_any_lease
+from leasehold.leasing.lease_then import get_any_lease
 from leasehold.leasing.series import get_series
 from leasehold.model.actor import Actor, acting
 from leasehold.model.errors import LimitExceededError, NotEnoughError, UnauthorizedError

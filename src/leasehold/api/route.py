@@ -10,7 +10,7 @@ from inspect import getdoc
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leasehold.api import versions
-from leasehold.api.handlers.lease_history import AS_OF
+from leasehold.api.handlers.lease_then import AS_OF
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

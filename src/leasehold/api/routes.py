@@ -13,7 +13,6 @@ from leasehold.api.handlers import (
     holding,
     host,
     lease,
-    lease_history,
     published_offer,
     resource,
     series,
@@ -21,7 +20,7 @@ from leasehold.api.handlers import (
     version,
 )
 from leasehold.api.handlers import property as properties
-from leasehold.api.handlers.lease_history import AS_OF
+from leasehold.api.handlers.lease_then import AS_OF
 from leasehold.api.lease_filter import DELETED, FILTERS
 from leasehold.api.models.allocation import AllocationList, OneAllocation
 from leasehold.api.models.audit import OneAudit
@@ -31,7 +30,6 @@ from leasehold.api.models.held_offer import OfferCreation, OfferList, OneOffer
 from leasehold.api.models.holding import HolderList
 from leasehold.api.models.host import HostChange, HostCreation, HostList, OneHost
 from leasehold.api.models.lease import LeaseAmendment, LeaseCreation, LeaseList, OneLease, SwapRequest
-from leasehold.api.models.lease_history import LeaseHistoryAnswer
 from leasehold.api.models.property import OneDefinition, PrivacyChange, PropertyList
 from leasehold.api.models.published_offer import (
     ClaimCreation,
@@ -126,11 +124,6 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", _ADDRESS, floatingip.show, (_F.GET,), None, OneFloatingIp),
     Route("DELETE", _ADDRESS, floatingip.delete, (_F.GET, _F.DELETE), success=GONE),
     V1_2("GET", f"{_LEASE}/resources", holding.list_holdings, (_L.GET, _L.GET_RESOURCES), None, HolderList),
-    V1_3(
-        *("GET", f"{_LEASE}/history", lease_history.show, (_L.GET, _L.GET_HISTORY), None, LeaseHistoryAnswer),
-        query=lease_history.LISTED.query,
-        past=True,
-    ),
     V1_2("POST", f"{_LEASE}/heal", lease.heal, (_L.GET, _L.HEAL), None, OneLease, headers=_MATCH),
     V1_2(
         *("POST", f"{_LEASE}/swap", lease.swap, (_L.GET, _L.SWAP), SwapRequest, OneLease),

@@ -24,6 +24,7 @@ NAMES: Final = (
     "console",
     "feed",
     "forecast",
+    "lease_history",
     "maintenance",
     "owned_resource",
     "preemption",

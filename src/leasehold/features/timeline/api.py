@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from leasehold.api import dates, versions
 from leasehold.api.call import Reply, Text
-from leasehold.api.handlers.lease_history import AS_OF
+from leasehold.api.handlers.lease_then import AS_OF
 from leasehold.api.json_bytes import as_json
 from leasehold.api.paging import asked_page
 from leasehold.api.route import V1_3

@@ -1,4 +1,4 @@
-"""Formats of the past of a lease, from 1.3 on."""
+"""Formats of the history of a lease, from 1.3 on."""
 
 from __future__ import annotations
 
@@ -6,18 +6,7 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
-
-class HeldThen(TypedDict):
-    """What a reservation held at a moment: `slots` times `demand` of a resource, or all of it if `demand` is null.
-
-    `name` is null for callers who may not list hosts, unless the type is public.
-    """
-
-    reservation_id: str
-    resource_type: str
-    name: str | None
-    slots: int
-    demand: dict[str, int] | None
+from leasehold.api.models.lease_then import HeldThen
 
 
 class HeldAnswer(HeldThen):

@@ -1,4 +1,4 @@
-"""The past of a lease: its changes, and what it was and held at a moment (feature L9, decision 0084)."""
+"""A lease as it was: a change that is recorded, and what it was and held at a moment (feature L9, decision 0084)."""
 
 from __future__ import annotations
 
@@ -37,15 +37,3 @@ class LeaseThen:
 
     lease: Lease
     held: Sequence[Segment]
-
-
-@dataclass(frozen=True, slots=True)
-class LeaseHistory:
-    """Recorded changes of a lease, oldest first, and all that it has held, by its beginning.
-
-    `before` is the change before the first of these, None if they begin with the first one that is recorded.
-    """
-
-    changes: Sequence[Change]
-    held: Sequence[Segment]
-    before: Change | None = None

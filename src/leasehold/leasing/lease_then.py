@@ -1,4 +1,4 @@
-"""The past of a lease, also of a deleted one: its changes, and what it was and held at a moment (feature L9)."""
+"""A lease as it was, also a deleted one: what it was and held at a moment (feature L9)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from leasehold.db.lease import find_lease
-from leasehold.db.lease_history import change_at, has_changes, list_changes
+from leasehold.db.lease_then import change_at, has_changes
 from leasehold.db.record import Question, each_segment
 from leasehold.model.errors import HistoryNotKeptError, InvalidInputError, NotFoundError, NotThenError
-from leasehold.model.lease_history import LeaseHistory, LeaseThen
+from leasehold.model.lease_then import LeaseThen
 from leasehold.model.states import LeaseStatus
 
 if TYPE_CHECKING:
@@ -27,17 +27,13 @@ SECOND = timedelta(seconds=1)
 """What is held is recorded to the second."""
 
 
-class UnknownChangeError(Exception):
-    """A lease has no change with this id."""
-
-
 def get_any_lease(service: Service, lease_id: str) -> Lease:
     """Return a lease, or a deleted one that is not purged; raises NotFoundError, also for an offer that never was one.
 
     That is one which nobody has accepted.
     """
     with service.db.reading() as connection:
-        return _find(connection, lease_id)
+        return find_any_lease(connection, lease_id)
 
 
 def lease_as_of(service: Service, lease_id: str, moment: datetime) -> LeaseThen:
@@ -50,29 +46,14 @@ def lease_as_of(service: Service, lease_id: str, moment: datetime) -> LeaseThen:
         message = "as_of lies in the future. Leave it out to see the lease as it is now."
         raise InvalidInputError(message, field="as_of")
     with service.db.reading() as connection:
-        lease = _then(connection, _find(connection, lease_id), moment)
+        lease = _then(connection, find_any_lease(connection, lease_id), moment)
         since = moment.replace(microsecond=0)
         held = each_segment(connection, Question(lease_id, since=since, until=since + SECOND), since + SECOND)
-        return LeaseThen(lease, _sorted(held))
+        return LeaseThen(lease, by_beginning(held))
 
 
-def lease_history(service: Service, lease_id: str, after: str | None = None, most: int | None = None) -> LeaseHistory:
-    """Return recorded changes of a lease, at most `most` after the one with this id, and what it has held until now.
-
-    Raises NotFoundError, and UnknownChangeError if the lease has no change with this id.
-    """
-    with service.db.reading() as connection:
-        # The change before the first one says what that has changed.
-        wanted = most if most is None or after is None else most + 1
-        changes = list_changes(connection, _find(connection, lease_id).id, after, wanted)
-        if after is not None and not changes:
-            raise UnknownChangeError(after)
-        held = each_segment(connection, Question(lease_id), service.now())
-        before = None if after is None else changes[0]
-        return LeaseHistory(changes if before is None else changes[1:], _sorted(held), before)
-
-
-def _find(connection: Connection, lease_id: str) -> Lease:
+def find_any_lease(connection: Connection, lease_id: str) -> Lease:
+    """Return what `get_any_lease` does."""
     found = find_lease(connection, lease_id, gone=True)
     if found is None or found.status is LeaseStatus.OFFERED:
         raise NotFoundError("lease_id", lease_id)
@@ -100,5 +81,6 @@ def _then(connection: Connection, present: Lease, moment: datetime) -> Lease:
     return found
 
 
-def _sorted(held: Iterable[Segment]) -> Sequence[Segment]:
+def by_beginning(held: Iterable[Segment]) -> Sequence[Segment]:
+    """Return what was held, in the order in which it began."""
     return sorted(held, key=lambda each: (each.window.start, each.reservation_id, each.resource_number))

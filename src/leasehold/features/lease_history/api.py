@@ -1,21 +1,36 @@
-"""The past of a lease, from 1.3 on: nothing that the lease itself would not have shown to the caller then."""
+"""The history of a lease, from 1.3 on: nothing that the lease would not have shown to the caller then (feature L9)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from leasehold.api.dates import to_wire
+from leasehold.api import dates
+from leasehold.api.call import Reply
+from leasehold.api.handlers.lease_then import check_deleted, held_as_seen
+from leasehold.api.paging import Choice, asked_page
+from leasehold.api.policies import lease as lease_rules
+from leasehold.api.route import V1_3
+from leasehold.api.views.lease import lease_view
+from leasehold.api.views.lease_then import show_held_then
+from leasehold.features.lease_history.bodies import LeaseHistoryAnswer
+from leasehold.features.lease_history.use import UnknownChangeError, lease_history
+from leasehold.model.paging import unknown_marker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from leasehold.api.models.lease_history import ChangeAnswer, DifferenceAnswer, HeldAnswer, HeldThen
+    from leasehold.api.call import Call
+    from leasehold.features.lease_history.bodies import ChangeAnswer, DifferenceAnswer, HeldAnswer
+    from leasehold.features.lease_history.use import LeaseHistory
     from leasehold.model.lease import Lease
-    from leasehold.model.lease_history import Change, LeaseHistory
+    from leasehold.model.lease_then import Change
     from leasehold.model.segment import Segment
 
     Shown = Mapping[str, Any]
 
+RULES = ()
+LISTED = Choice()
+"""The changes keep their order, and are paged."""
 SAME = frozenset({"id", "lease_id", "user_id", "project_id", "trust_id", "created_at", "updated_at"})
 """Keys that never change, and the one that changes each time."""
 PARTS = {"reservation": "reservations", "event": "events"}
@@ -25,6 +40,31 @@ TOLD = {
     "event": frozenset({"event_type", "status"}),
 }
 """What is known of each part after a change that is not whole."""
+
+
+def show(call: Call, lease: Lease) -> Reply:
+    """Show the past of a lease, also of a deleted one: each change with the values before and after, and what it held.
+
+    What resources it held is in half-open intervals, and names them only to who may list hosts. The changes are paged
+    by `limit` and `marker`. A lease that was purged has no past.
+    """
+    check_deleted(call, lease)
+    limit, marker = asked_page(call)
+    try:
+        found = lease_history(call.service, lease.id, marker, limit)
+    except UnknownChangeError:
+        raise unknown_marker() from None
+    view = lease_view(call.service.types, call.version, call.sight)
+    changes = show_changes(found, lambda then: view(then, then.event_fields), names_operators=call.is_admin)
+    return Reply(
+        {
+            "lease_id": lease.id,
+            "project_id": lease.project_id,
+            "deleted_at": dates.to_record(lease.deleted_at),
+            "changes": list(changes),
+            "held": held_as_seen(call, lease, found.held, show_held),
+        }
+    )
 
 
 def show_changes(
@@ -52,22 +92,11 @@ def show_held(each: Segment, *, named: bool) -> HeldAnswer:
     """Return what a reservation held, from when to when; `named` says whether the caller may know which resource."""
     return {
         **show_held_then(each, named=named),
-        "start_date": to_wire(each.window.start),
-        "end_date": to_wire(each.window.end),
+        "start_date": dates.to_wire(each.window.start),
+        "end_date": dates.to_wire(each.window.end),
         "going_on": each.open,
         "start_cause": each.start_cause,
         "end_cause": each.end_cause,
-    }
-
-
-def show_held_then(each: Segment, *, named: bool) -> HeldThen:
-    """Return what a reservation held at a moment."""
-    return {
-        "reservation_id": each.reservation_id,
-        "resource_type": each.resource_type,
-        "name": each.label if named else None,
-        "slots": each.slots,
-        "demand": None if each.demand is None else dict(each.demand),
     }
 
 
@@ -94,3 +123,13 @@ def _of_part(part: str, before: Shown, after: Shown, *, whole: bool) -> Iterator
         compared = key not in SAME and key not in PARTS.values() and (whole or key in TOLD[part])
         if compared and before.get(key) != value:
             yield {"part": part, "id": after["id"], "key": key, "before": before.get(key), "after": value}
+
+
+ROUTES = (
+    V1_3(
+        *("GET", "/v1/leases/{lease_id}/history", show, (lease_rules.GET, lease_rules.GET_HISTORY)),
+        answer=LeaseHistoryAnswer,
+        query=LISTED.query,
+        past=True,
+    ),
+)

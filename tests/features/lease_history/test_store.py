@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from sqlalchemy import func, select
 
 from leasehold.db.lease import find_lease, save_lease
-from leasehold.db.lease_history import change_at, has_changes, list_changes
+from leasehold.db.lease_then import change_at, has_changes
 from leasehold.db.outbox import put_event
 from leasehold.db.tables import lease_states
+from leasehold.features.lease_history.store import list_changes
 from leasehold.model.actor import Actor, acting
 from leasehold.model.states import EventType, LeaseStatus
 from tests.counts.meter import Meter

@@ -39,6 +39,12 @@ RULES = [
 ]
 
 
+def rule(name: str, check: str, description: str, *requests: str) -> policy.DocumentedRuleDefault:
+    """Return a rule that these requests are checked by, each a method and a path (`GET /v1/leases`)."""
+    operations: list[policy.Operation] = [{"path": path, "method": method} for method, path in map(str.split, requests)]
+    return policy.DocumentedRuleDefault(name, check, description, operations, scope_types=SCOPE)
+
+
 def owned(name: str, check: str, description: str, method: str, path: str) -> policy.DocumentedRuleDefault:
     """Return a rule about resources that a project owns; its deprecated default allows everybody in the project."""
     return policy.DocumentedRuleDefault(
@@ -55,4 +61,4 @@ def owned(name: str, check: str, description: str, method: str, path: str) -> po
 
 def admin_only(name: str, description: str, method: str, path: str) -> policy.DocumentedRuleDefault:
     """Return a rule that allows only administrators."""
-    return policy.DocumentedRuleDefault(name, ADMIN, description, [{"path": path, "method": method}], scope_types=SCOPE)
+    return rule(name, ADMIN, description, f"{method} {path}")

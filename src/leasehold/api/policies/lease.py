@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from oslo_policy import policy
-
-from leasehold.api.policies.base import ADMIN, MEMBER_OR_ADMIN, READER_OR_ADMIN, SCOPE, owned
+from leasehold.api.policies.base import ADMIN, MEMBER_OR_ADMIN, READER_OR_ADMIN, owned, rule
 
 GET = "blazar:leases:get"
 POST = "blazar:leases:post"
@@ -37,109 +35,86 @@ RULES = [
         "/v1/leases/{lease_id}",
     ),
     owned(DELETE, MEMBER_OR_ADMIN, "Delete a lease.", "DELETE", "/v1/leases/{lease_id}"),
-    policy.DocumentedRuleDefault(
+    rule(
         GET_RESOURCES,
         READER_OR_ADMIN,
         "Show the resources that a lease has; their ids and names only to who may do blazar:oshosts:get too.",
-        [{"path": "/v1/leases/{lease_id}/resources", "method": "GET"}],
-        scope_types=SCOPE,
+        "GET /v1/leases/{lease_id}/resources",
     ),
-    policy.DocumentedRuleDefault(
+    rule(
         SWAP,
         MEMBER_OR_ADMIN,
         "Swap a host of a lease for another one; who names the host and not a server needs blazar:oshosts:get too.",
-        [{"path": "/v1/leases/{lease_id}/swap", "method": "POST"}],
-        scope_types=SCOPE,
+        "POST /v1/leases/{lease_id}/swap",
     ),
-    policy.DocumentedRuleDefault(
-        HEAL,
-        MEMBER_OR_ADMIN,
-        "Have the failed resources of a lease replaced now.",
-        [{"path": "/v1/leases/{lease_id}/heal", "method": "POST"}],
-        scope_types=SCOPE,
+    rule(
+        HEAL, MEMBER_OR_ADMIN, "Have the failed resources of a lease replaced now.", "POST /v1/leases/{lease_id}/heal"
     ),
-    policy.DocumentedRuleDefault(
+    rule(
         USE_DISABLED,
         ADMIN,
         "Get disabled resources, where nothing else fits, in a new lease or an amendment of one's own lease.",
-        [{"path": "/v1/leases", "method": "POST"}, {"path": "/v1/leases/{lease_id}", "method": "PUT"}],
-        scope_types=SCOPE,
+        "POST /v1/leases",
+        "PUT /v1/leases/{lease_id}",
     ),
-    policy.DocumentedRuleDefault(
+    rule(
         GIVE_BACK,
         ADMIN,
         "Ask that hosts with servers leave the reservation pool at the end of a lease (`on_end: give_back`).",
-        [
-            {"path": "/v1/leases", "method": "POST"},
-            {"path": "/v1/leases/{lease_id}", "method": "PUT"},
-            {"path": "/v1/series", "method": "POST"},
-            {"path": "/v1/series/{series_id}", "method": "PUT"},
-        ],
-        scope_types=SCOPE,
+        "POST /v1/leases",
+        "PUT /v1/leases/{lease_id}",
+        "POST /v1/series",
+        "PUT /v1/series/{series_id}",
     ),
-    policy.DocumentedRuleDefault(
+    rule(
         BEST_EFFORT,
         MEMBER_OR_ADMIN,
         "Create a lease of the type best_effort, for which servers on shared hosts may have to move.",
-        [{"path": "/v1/leases", "method": "POST"}],
-        scope_types=SCOPE,
+        "POST /v1/leases",
     ),
-    policy.DocumentedRuleDefault(
+    rule(
         ON_BEHALF,
         ADMIN,
         "Create a lease for another project (`project_id`), whose members then have it and whose limits count.",
-        [{"path": "/v1/leases", "method": "POST"}, {"path": "/v1/availability/search", "method": "POST"}],
-        scope_types=SCOPE,
+        "POST /v1/leases",
+        "POST /v1/availability/search",
     ),
-    policy.DocumentedRuleDefault(
-        SHARE,
-        MEMBER_OR_ADMIN,
-        "Let other projects use a lease (`shared_with`).",
-        [{"path": "/v1/leases/{lease_id}", "method": "PUT"}],
-        scope_types=SCOPE,
-    ),
-    policy.DocumentedRuleDefault(
+    rule(SHARE, MEMBER_OR_ADMIN, "Let other projects use a lease (`shared_with`).", "PUT /v1/leases/{lease_id}"),
+    rule(
         LEND,
         ADMIN,
         "Lend hosts of a lease to another project, which is not asked and whose limits count; blazar:leases:put is "
         "needed too.",
-        [{"path": "/v1/leases/{lease_id}/sub-leases", "method": "POST"}],
-        scope_types=SCOPE,
+        "POST /v1/leases/{lease_id}/sub-leases",
     ),
-    policy.DocumentedRuleDefault(
+    rule(
         OFFER,
         MEMBER_OR_ADMIN,
         "Publish hosts of a lease for other projects to claim, and take back what was lent; blazar:leases:put is "
         "needed too.",
-        [
-            {"path": "/v1/leases/{lease_id}/published-offers", "method": "POST"},
-            {"path": "/v1/leases/{lease_id}/sub-leases/{sub_lease_id}", "method": "DELETE"},
-        ],
-        scope_types=SCOPE,
+        "POST /v1/leases/{lease_id}/published-offers",
+        "DELETE /v1/leases/{lease_id}/sub-leases/{sub_lease_id}",
     ),
-    policy.DocumentedRuleDefault(
+    rule(
         OPEN_ENDED,
         ADMIN,
         "Ask for a lease without an end (`open_ended`), where the operators have such leases.",
-        [{"path": "/v1/leases", "method": "POST"}, {"path": "/v1/leases/{lease_id}", "method": "PUT"}],
-        scope_types=SCOPE,
+        "POST /v1/leases",
+        "PUT /v1/leases/{lease_id}",
     ),
-    policy.DocumentedRuleDefault(
+    rule(
         GET_HISTORY,
         READER_OR_ADMIN,
         "Show the changes of a lease, and what it was at a moment (`as_of`); what it held then only to who may do "
         "leasehold:leases:get_resources too.",
-        [
-            {"path": "/v1/leases/{lease_id}/history", "method": "GET"},
-            {"path": "/v1/leases/{lease_id}", "method": "GET"},
-        ],
-        scope_types=SCOPE,
+        "GET /v1/leases/{lease_id}/history",
+        "GET /v1/leases/{lease_id}",
     ),
-    policy.DocumentedRuleDefault(
+    rule(
         GET_DELETED,
         READER_OR_ADMIN,
         "List deleted leases (`deleted`), and show the past of one.",
-        [{"path": "/v1/leases", "method": "GET"}, {"path": "/v1/leases/{lease_id}/history", "method": "GET"}],
-        scope_types=SCOPE,
+        "GET /v1/leases",
+        "GET /v1/leases/{lease_id}/history",
     ),
 ]

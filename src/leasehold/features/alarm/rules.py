@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from oslo_policy import policy
-
-from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, SCOPE
+from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, rule
 
 GET = "leasehold:alarms:get"
 POST = "leasehold:alarms:post"
@@ -13,25 +11,13 @@ DELETE = "leasehold:alarms:delete"
 _ONE = "/v1/alarms/{alarm_id}"
 
 RULES = [
-    policy.DocumentedRuleDefault(
+    rule(
         GET,
         READER_OR_ADMIN,
         "Show the capacity alarms of a project; only administrators list those of all projects.",
-        [{"path": "/v1/alarms", "method": "GET"}, {"path": _ONE, "method": "GET"}],
-        scope_types=SCOPE,
+        "GET /v1/alarms",
+        f"GET {_ONE}",
     ),
-    policy.DocumentedRuleDefault(
-        POST,
-        MEMBER_OR_ADMIN,
-        "Make a capacity alarm for a project.",
-        [{"path": "/v1/alarms", "method": "POST"}],
-        scope_types=SCOPE,
-    ),
-    policy.DocumentedRuleDefault(
-        DELETE,
-        MEMBER_OR_ADMIN,
-        "Delete a capacity alarm of a project.",
-        [{"path": _ONE, "method": "DELETE"}],
-        scope_types=SCOPE,
-    ),
+    rule(POST, MEMBER_OR_ADMIN, "Make a capacity alarm for a project.", "POST /v1/alarms"),
+    rule(DELETE, MEMBER_OR_ADMIN, "Delete a capacity alarm of a project.", f"DELETE {_ONE}"),
 ]

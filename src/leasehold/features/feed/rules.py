@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from oslo_policy import policy
-
-from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, SCOPE
+from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, rule
 
 GET = "leasehold:feeds:get"
 POST = "leasehold:feeds:post"
@@ -13,25 +11,23 @@ DELETE = "leasehold:feeds:delete"
 _ONE = "/v1/feeds/{feed_id}"
 
 RULES = [
-    policy.DocumentedRuleDefault(
+    rule(
         GET,
         READER_OR_ADMIN,
         "Show the calendar feeds of a project without their addresses; only administrators list those of all projects.",
-        [{"path": "/v1/feeds", "method": "GET"}, {"path": _ONE, "method": "GET"}],
-        scope_types=SCOPE,
+        "GET /v1/feeds",
+        f"GET {_ONE}",
     ),
-    policy.DocumentedRuleDefault(
+    rule(
         POST,
         MEMBER_OR_ADMIN,
         "Make a calendar feed of the leases of a project: whoever has its address reads them without a login.",
-        [{"path": "/v1/feeds", "method": "POST"}],
-        scope_types=SCOPE,
+        "POST /v1/feeds",
     ),
-    policy.DocumentedRuleDefault(
+    rule(
         DELETE,
         MEMBER_OR_ADMIN,
         "Delete a calendar feed of a project; its address answers nobody any more.",
-        [{"path": _ONE, "method": "DELETE"}],
-        scope_types=SCOPE,
+        f"DELETE {_ONE}",
     ),
 ]

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from oslo_policy import policy
-
-from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, SCOPE
+from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, rule
 
 GET = "leasehold:owned_resources:get"
 END_LEASE = "leasehold:owned_resources:end_lease"
 
 RULES = [
-    policy.DocumentedRuleDefault(
+    rule(
         GET,
         READER_OR_ADMIN,
         "Show the resources that a project owns, and which leases use them; only administrators list those of all.",
-        [{"path": "/v1/owned-resources", "method": "GET"}],
-        scope_types=SCOPE,
+        "GET /v1/owned-resources",
     ),
-    policy.DocumentedRuleDefault(
+    rule(
         END_LEASE,
         MEMBER_OR_ADMIN,
         "Delete a lease of any project all of whose resources the caller's project owns.",
-        [{"path": "/v1/owned-leases/{owned_id}", "method": "DELETE"}],
-        scope_types=SCOPE,
+        "DELETE /v1/owned-leases/{owned_id}",
     ),
 ]

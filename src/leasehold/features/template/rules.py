@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from oslo_policy import policy
-
-from leasehold.api.policies.base import ADMIN, MEMBER_OR_ADMIN, READER_OR_ADMIN, SCOPE
+from leasehold.api.policies.base import ADMIN, MEMBER_OR_ADMIN, READER_OR_ADMIN, rule
 
 GET = "leasehold:templates:get"
 POST = "leasehold:templates:post"
@@ -19,40 +17,33 @@ _MAKER_OR_MANAGER = (
 """Who made it and is a member still, a manager of its project, or an administrator."""
 
 RULES = [
-    policy.DocumentedRuleDefault(
+    rule(
         GET,
         READER_OR_ADMIN,
         "Show the lease templates of a project and the public ones, and use them in a request (`template`); only "
         "administrators list those of all projects.",
-        [{"path": _ALL, "method": "GET"}, {"path": _ONE, "method": "GET"}],
-        scope_types=SCOPE,
+        f"GET {_ALL}",
+        f"GET {_ONE}",
     ),
-    policy.DocumentedRuleDefault(
-        POST,
-        MEMBER_OR_ADMIN,
-        "Make a lease template for a project.",
-        [{"path": _ALL, "method": "POST"}],
-        scope_types=SCOPE,
-    ),
-    policy.DocumentedRuleDefault(
+    rule(POST, MEMBER_OR_ADMIN, "Make a lease template for a project.", f"POST {_ALL}"),
+    rule(
         PUT,
         _MAKER_OR_MANAGER,
         "Change a lease template of a project: its maker, a manager of the project, or an administrator.",
-        [{"path": _ONE, "method": "PUT"}],
-        scope_types=SCOPE,
+        f"PUT {_ONE}",
     ),
-    policy.DocumentedRuleDefault(
+    rule(
         DELETE,
         _MAKER_OR_MANAGER,
         "Delete a lease template of a project: its maker, a manager of the project, or an administrator.",
-        [{"path": _ONE, "method": "DELETE"}],
-        scope_types=SCOPE,
+        f"DELETE {_ONE}",
     ),
-    policy.DocumentedRuleDefault(
+    rule(
         PUBLIC,
         ADMIN,
         "Make a lease template that every project sees and uses (`public`), and change or delete such a one.",
-        [{"path": _ALL, "method": "POST"}, {"path": _ONE, "method": "PUT"}, {"path": _ONE, "method": "DELETE"}],
-        scope_types=SCOPE,
+        f"POST {_ALL}",
+        f"PUT {_ONE}",
+        f"DELETE {_ONE}",
     ),
 ]

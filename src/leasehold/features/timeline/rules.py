@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from oslo_policy import policy
-
-from leasehold.api.policies.base import READER_OR_ADMIN, SCOPE, admin_only
+from leasehold.api.policies.base import READER_OR_ADMIN, admin_only, rule
 
 GET = "leasehold:timeline:get"
 GET_ALL = "leasehold:timeline:get_all"
@@ -12,12 +10,11 @@ GET_ALL = "leasehold:timeline:get_all"
 PATH = "/v1/timeline"
 
 RULES = [
-    policy.DocumentedRuleDefault(
+    rule(
         GET,
         READER_OR_ADMIN,
         "See when resources are taken, and which bars are those of the own project.",
-        [{"path": PATH, "method": "GET"}],
-        scope_types=SCOPE,
+        f"GET {PATH}",
     ),
     admin_only(GET_ALL, "See the leases of all projects in the timeline, and which resource is which.", "GET", PATH),
 ]

@@ -22,7 +22,6 @@ from leasehold.api.policies import (
     lease,
     published_offer,
     resource,
-    series,
 )
 from leasehold.conf.opts import list_library_opts
 from leasehold.features.registry import FEATURES, list_opts
@@ -88,7 +87,6 @@ POLICY_SECTIONS: Mapping[str, Any] = {
     "Resources of any type": resource,
     "The event log": event_log,
     "Offers": held_offer,
-    "Series of leases": series,
     "Published offers": published_offer,
     "Findings of the audit": audit,
     "Rules that other rules refer to": base,

@@ -20,19 +20,19 @@ from leasehold.db.tables import (
     outbox,
     resource_properties,
     resources,
-    series,
     tasks,
 )
+from leasehold.features.series.model import SeriesDraft
+from leasehold.features.series.tables import series
+from leasehold.features.series.use import delete_series, make_series
 from leasehold.features.subscription.model import Channel
 from leasehold.features.subscription.use import subscribe
 from leasehold.features.timeline.model import Timeline
 from leasehold.features.timeline.rows import Eyes
 from leasehold.features.timeline.use import Question, timeline_of
 from leasehold.leasing.lost_claims import LATE
-from leasehold.leasing.series import delete_series, make_series
 from leasehold.model.caller import Caller, Sight
 from leasehold.model.resource import HOST
-from leasehold.model.series import SeriesDraft
 from leasehold.model.states import LeaseStatus
 from leasehold.model.windows import Window
 from tests.factory import DEMO, START, Clock, World, claim_one, hosts, open_service, remove_host, run_for, run_manager

@@ -18,16 +18,13 @@ from leasehold.api.handlers import (
     host,
     published_offer,
     resource,
-    series,
 )
 from leasehold.api.views.floatingip import show_floating_ip
 from leasehold.api.views.host import show_host
 from leasehold.api.views.published_offer import show_published
 from leasehold.api.views.resource import show_resource
-from leasehold.api.views.series import show_series
 from leasehold.db import published_offer as offer_rows
 from leasehold.db import resource as resource_rows
-from leasehold.db import series as series_rows
 from leasehold.db.lease import insert_lease
 from leasehold.db.tables import resources
 from leasehold.features.alarm import api as alarm
@@ -41,6 +38,10 @@ from leasehold.features.feed.model import Feed
 from leasehold.features.owned_resource import api as owned_resource
 from leasehold.features.owned_resource.api import show_owned
 from leasehold.features.owned_resource.use import list_owned
+from leasehold.features.series import api as series
+from leasehold.features.series import store as series_rows
+from leasehold.features.series.api import show_series
+from leasehold.features.series.model import Series
 from leasehold.features.subscription import api as subscription
 from leasehold.features.subscription import store as subscription_rows
 from leasehold.features.subscription.api import show_subscription
@@ -54,7 +55,6 @@ from leasehold.model.errors import InvalidInputError
 from leasehold.model.paging import WHOLE, Part, Sort
 from leasehold.model.published_offer import OfferedPart, PublishedOffer
 from leasehold.model.resource import FLOATING_IP, FLOATING_IP_POOL, HOST
-from leasehold.model.series import Series
 from leasehold.model.states import LeaseStatus
 from tests.db.examples import NOW, active, enrol, hold, hour, hours, lease, write
 
@@ -94,7 +94,7 @@ def rows(number: int, name: str) -> Iterator[tuple[Callable[..., None], Any]]:
     yield alarm_rows.ALARMS.add, Alarm(**who, name=name, **watched, **counted)
     yield feed_rows.FEEDS.add, Feed(**who, name=name, own=number % 2 == 0, digest="")
     series_of: Values = {"rule": "FREQ=DAILY", "time_zone": "UTC", "draft": {}, "digest": "", "occurrences": ()}
-    yield series_rows.add_series, Series(**who, name=name, **series_of, updated_at=later)
+    yield series_rows.SERIES.add, Series(**who, name=name, **series_of, updated_at=later)
     kept: Values = {"description": "", "public": number % 2 == 0, "request": {}, "updated_at": later}
     yield template_rows.TEMPLATES.add, Template(**who, name=f"{name}{number}", **kept)
     hook: Values = {"channel": Channel.WEBHOOK, "target": f"https://{name}.example", "secret": "", "event_types": ()}
@@ -182,7 +182,7 @@ def lists(db: Database) -> Lists:
     return {
         "alarms": (alarm.LISTED, reading(show_alarm, alarm_rows.ALARMS.page, "demo")),
         "feeds": (feed.LISTED, reading(show_feed, feed_rows.FEEDS.page, "demo")),
-        "series": (series.LISTED, reading(lambda each: show_series(each, {}), series_rows.list_series, "demo")),
+        "series": (series.LISTED, reading(lambda each: show_series(each, {}), series_rows.SERIES.page, "demo")),
         "templates": (
             template.LISTED,
             reading(partial(show_template, owner=True), template_rows.TEMPLATES.page, "demo"),

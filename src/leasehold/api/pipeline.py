@@ -19,7 +19,6 @@ from leasehold.db.store import UnknownOutcomeError
 from leasehold.leasing import queries
 from leasehold.leasing.held_offer import get_offer
 from leasehold.leasing.lease_then import get_any_lease
-from leasehold.leasing.series import get_series
 from leasehold.model.actor import Actor, acting
 from leasehold.model.errors import LimitExceededError, NotEnoughError, UnauthorizedError
 from leasehold.model.refused import Refused
@@ -95,10 +94,10 @@ def identify(api: Api, request: falcon.Request) -> Caller:
 
 
 def authorize(call: Call, route: Route, values: Mapping[str, str]) -> dict[str, Any]:
-    """Check the policies, and return the handler's arguments from the path: a lease or a series, not its id.
+    """Check the policies, and return the handler's arguments from the path: a lease, not its id.
 
-    The target of a lease's rules is the owner of the lease, never the caller (contract http-api §5.2), and so for a
-    series, an offer and every other noun.
+    The target of a lease's rules is the owner of the lease, never the caller (contract http-api §5.2), and so for
+    an offer and every other noun.
     """
     arguments: dict[str, Any] = dict(values)
     target: Any = call.caller
@@ -108,8 +107,6 @@ def authorize(call: Call, route: Route, values: Mapping[str, str]) -> dict[str, 
     if (noun := route.noun) is not None:
         found = arguments[noun.argument] = noun.find(call.service, arguments.pop(noun.variable))
         target = call.caller if noun.shared is not None and noun.shared(found) else found
-    if "series_id" in arguments:
-        target = arguments["series"] = get_series(call.service, arguments.pop("series_id"))
     if "offer_id" in arguments:
         target = arguments["offer"] = get_offer(call.service, arguments.pop("offer_id"))
     for rule in route.rules:

@@ -56,13 +56,13 @@ class Route:
     """One method of one path.
 
     The target of `rules` is the caller's own project, or the owner of what the path names, which the handler gets: a
-    `noun`, or what has a `lease_id`, a `series_id` or an `offer_id`. A route of the `past` takes deleted leases as
-    well, and one that reads `as_of` does if that is sent. `public` routes ask for no identity and ignore microversions.
-    `instant` routes are answered from memory, so they need no permit. `query` and `headers` name the query keys and
-    headers that the handler reads, and `filters` the query keys that it reads from 1.3 on; with `open_query` it reads
-    those of a resource type as well, and refuses others itself. `parameters` describes keys and headers that no other
-    route has. `counts` says as what its refusals are counted. `answer` None means an empty answer, and `media_type` is
-    that of the answer.
+    `noun`, or what has a `lease_id` or an `offer_id`. A route of the `past` takes deleted leases as well, and one that
+    reads `as_of` does if that is sent. `public` routes ask for no identity and ignore microversions. `instant` routes
+    are answered from memory, so they need no permit. `query` and `headers` name the query keys and headers that the
+    handler reads, and `filters` the query keys that it reads from 1.3 on; with `open_query` it reads those of a
+    resource type as well, and refuses others itself. `parameters` describes keys and headers that no other route has.
+    `counts` says as what its refusals are counted. `answer` None means an empty answer, and `media_type` is that of the
+    answer.
     """
 
     method: str

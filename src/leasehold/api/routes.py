@@ -15,7 +15,6 @@ from leasehold.api.handlers import (
     lease,
     published_offer,
     resource,
-    series,
     sub_lease,
     version,
 )
@@ -46,7 +45,6 @@ from leasehold.api.models.resource import (
     ResourceList,
     ResourceTypeList,
 )
-from leasehold.api.models.series import OneSeries, SeriesAmendment, SeriesCreation, SeriesList
 from leasehold.api.models.sub_lease import OneSubLease, SubLeaseCreation, SubLeaseList
 from leasehold.api.models.version import HealthAnswer, VersionList
 from leasehold.api.policies import audit as audit_rules
@@ -57,12 +55,10 @@ from leasehold.api.policies import host as host_rules
 from leasehold.api.policies import lease as lease_rules
 from leasehold.api.policies import published_offer as published_offer_rules
 from leasehold.api.policies import resource as resource_rules
-from leasehold.api.policies import series as series_rules
 from leasehold.api.route import ACCEPTED, CHOICES, CREATED, EVERY, GONE, V1_2, V1_3, Route
 from leasehold.model.refused import Operation
 
 _L, _H, _F, _R = lease_rules, host_rules, floatingip_rules, resource_rules
-_C = series_rules
 _O = held_offer_rules
 _N, _U = audit_rules, published_offer_rules
 _NARROW, _ALL = ("lease_id", "reservation_id"), ("detail", "all")
@@ -73,7 +69,6 @@ _ONE_OF = f"{_LEASE}/reservations/{{reservation_id}}/resources/{{resource_id}}"
 _PROPERTIES, _ALLOCATIONS, _HELD_BY = "/v1/os-hosts/properties", "/v1/os-hosts/allocations", f"{_HOST}/allocation"
 _TYPE, _RESOURCE = "/v1/resources/{resource_type}", "/v1/resources/{resource_type}/{resource_id}"
 _HELD, _KEYS = f"{_TYPE}/allocations", f"{_TYPE}/properties"
-_MANY, _SERIES = "/v1/series", "/v1/series/{series_id}"
 _OFFERS, _OFFER = "/v1/offers", "/v1/offers/{offer_id}"
 _PUBLISHED, _ONE_PUBLISHED = "/v1/published-offers", "/v1/published-offers/{published_id}"
 _READING = ("after", "limit", "wait", "lease_id", "all_projects")
@@ -161,15 +156,6 @@ ROUTES: tuple[Route, ...] = (
     V1_2("PUT", _RESOURCE, resource.change, (_R.GET, _R.PUT), ResourceChange, OneResource),
     V1_2("DELETE", _RESOURCE, resource.delete, (_R.GET, _R.DELETE), success=GONE),
     V1_2("GET", f"{_RESOURCE}/allocation", allocation.show, (_R.GET_ALLOCATIONS,), None, OneAllocation, query=_NARROW),
-    V1_2(
-        *("GET", _MANY, series.list_series, (_C.GET,), None, SeriesList),
-        query=EVERY,
-        filters=series.LISTED.query,
-    ),
-    V1_2("POST", _MANY, series.create, (_C.POST, _L.POST), SeriesCreation, OneSeries, CREATED, headers=_KEY),
-    V1_2("GET", _SERIES, series.show, (_C.GET,), None, OneSeries),
-    V1_2("PUT", _SERIES, series.amend, (_C.GET, _C.PUT, _L.PUT), SeriesAmendment, OneSeries),
-    V1_2("DELETE", _SERIES, series.delete, (_C.GET, _C.DELETE, _L.DELETE), success=GONE),
     V1_3(
         *("GET", _OFFERS, held_offer.list_offers, (_O.GET,), None, OfferList),
         query=EVERY,

@@ -14,6 +14,7 @@ from leasehold.cmd import audit, database, import_blazar, pools, record, sandbox
 from leasehold.cmd.database import OperatorError
 from leasehold.db import history, schema
 from leasehold.db.clock import accept_clock, ask_clock, is_believed, shared_clock, utc_now
+from leasehold.features.registry import all_tables
 
 if TYPE_CHECKING:
     from argparse import Namespace, _SubParsersAction
@@ -190,7 +191,9 @@ def _purge(args: Namespace, engine: Engine) -> int:
     now = shared_clock(engine)()
     if args.older_than > now - now.min.replace(tzinfo=now.tzinfo):
         raise OperatorError("Nothing can be as old as that: give --older-than fewer days.")
-    counts = history.purge(engine, now, args.older_than, dry_run=args.dry_run, record=args.with_record)
+    counts = history.purge(
+        engine, now, args.older_than, dry_run=args.dry_run, record=args.with_record, tables=all_tables()
+    )
     if not any(counts.values()):
         _say("There is nothing to remove.")
         return 0

@@ -22,21 +22,21 @@ from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.record import keep_segments
 from leasehold.db.store import Database
 from leasehold.db.tables import (
+    PURGED,
     allocations,
     dead_letters,
     events,
     idempotency_keys,
     lease_states,
     leases,
+    metadata,
     outbox,
     pools,
-    published_offers,
     refusals,
     reservations,
     resource_properties,
     resources,
     segments,
-    series,
     subscriptions,
     tasks,
 )
@@ -47,7 +47,7 @@ from leasehold.model.windows import to_seconds
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from sqlalchemy import Connection, Engine, Table
+    from sqlalchemy import Connection, Engine, MetaData, Table
 
 LEAST_AGE = timedelta(days=1)
 """How long ago something must have been over before it may be purged."""
@@ -69,8 +69,6 @@ COUNTED = (
     segments,
     dead_letters,
     refusals,
-    published_offers,
-    series,
 )
 
 EARLIEST = datetime.min.replace(tzinfo=UTC)
@@ -78,14 +76,23 @@ EARLIEST = datetime.min.replace(tzinfo=UTC)
 Key = TypeVar("Key", str, int, datetime)
 
 
-def purge(engine: Engine, now: datetime, age: timedelta, *, dry_run: bool, record: bool = False) -> dict[str, int]:
+def purge(
+    engine: Engine,
+    now: datetime,
+    age: timedelta,
+    *,
+    dry_run: bool,
+    record: bool = False,
+    tables: MetaData = metadata,
+) -> dict[str, int]:
     """Remove what has been over for an age and return the number of removed rows by table; `dry_run` only counts.
 
     First remove leases that were deleted, or whose end was carried out, that long ago, with all their rows. Then remove
     the removed resources that nothing refers to any more, old events of resources and of alarms, old dead letters, and
-    published offers that are over or were deleted that long ago, and series that were deleted that long ago.
+    old rows of tables that say when those are over (`PURGED`), such as published offers.
     Keep what is alive, not released or has work left. `record` also removes the segments that ended that long ago.
     """
+    purged = {each: each.info[PURGED] for each in tables.tables.values() if PURGED in each.info}
     db, work = Database(engine), _Purge(now, now - age, dry_run, record)
     counts: Counter[str] = Counter()
     _in_batches(db, work.leases, "", counts, dry_run=dry_run)
@@ -93,11 +100,12 @@ def purge(engine: Engine, now: datetime, age: timedelta, *, dry_run: bool, recor
     _in_batches(db, work.news, 0, counts, dry_run=dry_run)
     _in_batches(db, work.dead_letters, "", counts, dry_run=dry_run)
     _in_batches(db, work.refusals, EARLIEST, counts, dry_run=dry_run)
-    _in_batches(db, work.published_offers, "", counts, dry_run=dry_run)
-    _in_batches(db, work.series, "", counts, dry_run=dry_run)
+    for table, dates in purged.items():
+        over = or_(*(table.c[name] < work.before for name in dates))
+        _in_batches(db, partial(work.those, table, over), "", counts, dry_run=dry_run)
     if record:
         _in_batches(db, work.segments, 0, counts, dry_run=dry_run)
-    return {table.name: counts[table.name] for table in COUNTED}
+    return {table.name: counts[table.name] for table in (*COUNTED, *purged)}
 
 
 def _in_batches(
@@ -214,15 +222,8 @@ class _Purge:
             self._take(connection, refusals, hour == found, counts)
         return found
 
-    def published_offers(self, connection: Connection, after: str, counts: Counter[str]) -> str | None:
-        over = or_(published_offers.c.end_at < self.before, published_offers.c.deleted_at < self.before)
-        return self._those(connection, published_offers, over, after, counts)
-
-    def series(self, connection: Connection, after: str, counts: Counter[str]) -> str | None:
-        return self._those(connection, series, series.c.deleted_at < self.before, after, counts)
-
-    def _those(
-        self, connection: Connection, table: Table, over: ColumnElement[bool], after: str, counts: Counter[str]
+    def those(
+        self, table: Table, over: ColumnElement[bool], connection: Connection, after: str, counts: Counter[str]
     ) -> str | None:
         """Take the next batch of rows that nothing else belongs to."""
         ids = _keys(connection, table.c.id, after, over)

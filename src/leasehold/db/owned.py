@@ -34,7 +34,7 @@ class OwnedRows(Generic[Item]):
     """The items of a table; `keys` as in `Listed`.
 
     `converted` makes fields that are not as in the row, and `stored` a row. Items count for whom the column `owner`
-    names, and everybody sees those of `shared`.
+    names, and everybody sees those of `shared`. Rows that do not meet `there` count as deleted.
     """
 
     table: Table
@@ -44,6 +44,7 @@ class OwnedRows(Generic[Item]):
     stored: Callable[[Item], Mapping[str, Any]] = asdict
     owner: str = "project_id"
     shared: str | None = None
+    there: Sequence[ColumnElement[bool]] = ()
 
     def add(self, connection: Connection, new: Item) -> None:
         """Write an item."""
@@ -55,7 +56,7 @@ class OwnedRows(Generic[Item]):
 
     def count(self, connection: Connection, owner: str) -> int:
         """Return how many items count for an owner."""
-        query = select(func.count()).select_from(self.table).where(self.table.c[self.owner] == owner)
+        query = select(func.count()).select_from(self.table).where(self.table.c[self.owner] == owner, *self.there)
         return connection.execute(query).scalar_one()
 
     def page(self, connection: Connection, project_id: str | None, part: Part = WHOLE) -> Sequence[Item]:
@@ -63,11 +64,11 @@ class OwnedRows(Generic[Item]):
         owner = self.table.c[self.owner]
         seen = owner == project_id if self.shared is None else owner.in_([project_id, self.shared])
         listed = Listed(self.table, self.keys)
-        return self.read(listed.rows(connection, part, *(() if project_id is None else (seen,))))
+        return self.read(listed.rows(connection, part, *self.there, *(() if project_id is None else (seen,))))
 
     def find(self, connection: Connection, ident: str) -> Item | None:
         """Return an item, or None."""
-        found = self.read(connection.execute(select(self.table).where(self.table.c.id == ident)))
+        found = self.read(connection.execute(select(self.table).where(self.table.c.id == ident, *self.there)))
         return found[0] if found else None
 
     def remove(self, connection: Connection, ident: str) -> bool:

@@ -8,6 +8,8 @@ magnitude faster than dates and compare the same on every database.
 
 from __future__ import annotations
 
+from typing import Final
+
 from sqlalchemy import (
     JSON,
     BigInteger,
@@ -26,6 +28,8 @@ from sqlalchemy import (
 
 from leasehold.db.types import COUNTED, EXACT, BigKey, UtcDateTime
 
+PURGED: Final = "purged"
+"""In the `info` of a table: columns, of which each says since when a row has been over, and may be purged."""
 metadata = MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -387,28 +391,6 @@ dead_letters = Table(
     **EXACT,
 )
 
-# `draft` is what each occurrence asks for; `occurrences` are JSON because they are read and written together. A row
-# stays until it is purged: a deleted one says what became of its idempotency key.
-series = Table(
-    "series",
-    metadata,
-    Column("id", String(36), primary_key=True),
-    Column("project_id", String(255), nullable=False),
-    Column("user_id", String(255), nullable=False),
-    Column("name", String(80), nullable=False),
-    Column("rule", Text, nullable=False),
-    Column("time_zone", String(64), nullable=False),
-    Column("draft", JSON, nullable=False),
-    Column("digest", String(64), nullable=False),
-    Column("occurrences", JSON, nullable=False),
-    Column("created_at", UtcDateTime, nullable=False),
-    Column("updated_at", UtcDateTime),
-    Column("generation", BigInteger, nullable=False),
-    Column("deleted_at", UtcDateTime),
-    Index("ix_series_project_id", "project_id"),
-    **EXACT,
-)
-
 # An offer is of a resource, or of an amount of hosts of a reservation. What is free of it is in the calendar. A row
 # stays until it is purged, deleted or not.
 published_offers = Table(
@@ -430,6 +412,7 @@ published_offers = Table(
     Index("ix_published_offers_lease_id", "lease_id"),
     Index("ix_published_offers_resource_number", "resource_number"),
     Index("ix_published_offers_project_id", "project_id"),
+    info={PURGED: ("end_at", "deleted_at")},
     **EXACT,
 )
 

@@ -29,6 +29,7 @@ NAMES: Final = (
     "owned_resource",
     "preemption",
     "refusal",
+    "series",
     "subscription",
     "template",
     "timeline",

@@ -207,14 +207,6 @@ class TooManyError(ForbiddenError):
         super().__init__(message, details={"limit": limit})
 
 
-class TooManySeriesError(TooManyError):
-    """The project has as many series of leases as it may have."""
-
-    code = "leasehold.series.too_many"
-    things = "series of leases"
-    advice = "Delete one that is over."
-
-
 class TooManyOffersError(TooManyError, LimitExceededError):
     """The project has as many open offers as it may have."""
 
@@ -580,32 +572,6 @@ class NoReplacementError(ConflictError):
         super().__init__(
             "No other resource that fits is free to the end of the lease, so nothing was changed. Send the request "
             "again later, or amend the lease to what is free. A resource that works again comes back by itself."
-        )
-
-
-class SeriesChangedError(ConflictError):
-    """Another request has changed or deleted the series meanwhile, so this one may not go on."""
-
-    code = "leasehold.series.changed"
-
-    def __init__(self) -> None:
-        """Say how to go on."""
-        super().__init__(
-            "The series was changed or deleted by another request meanwhile. Read it again, and repeat the request if "
-            "it is still wanted."
-        )
-
-
-class SeriesUnfinishedError(ConflictError):
-    """A request about a series has used up its time before it came to this occurrence."""
-
-    code = "leasehold.series.unfinished"
-
-    def __init__(self, seconds: float) -> None:
-        """Say how to go on."""
-        super().__init__(
-            f"The request came to its limit of {seconds:g} seconds before this occurrence. Send it again to go on: a "
-            "creation with the same Idempotency-Key, an amendment as it is."
         )
 
 

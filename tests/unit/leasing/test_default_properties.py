@@ -23,8 +23,8 @@ from leasehold.model.margins import NO_MARGINS
 from leasehold.model.resource import FLOATING_IP_POOL, HOST_POOL
 from leasehold.model.windows import Window, from_seconds
 from tests.factory import DEMO, TYPES, change_host, flavors, floating_ips, hosts, instances, run_for
+from tests.features.series.test_use import leases, make
 from tests.unit.leasing.test_offers import ADDRESSES, HOSTS, SPANS, asked_of, endless, promises, requests, snapshots_of
-from tests.unit.leasing.test_series import leases, make
 from tests.unit.resource_types.pool import DAY
 
 if TYPE_CHECKING:

@@ -18,7 +18,6 @@ from leasehold.api.policies import (
     lease,
     published_offer,
     resource,
-    series,
 )
 from leasehold.conf.errors import ConfigurationError
 from leasehold.conf.load import unset
@@ -34,7 +33,6 @@ ADMIN = "admin"
 MOST_REMEMBERED = 4096
 _NEWER = (
     event_log,
-    series,
     held_offer,
     published_offer,
 )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from leasehold.model.errors import ConflictError, TooManyError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
@@ -13,6 +15,40 @@ if TYPE_CHECKING:
     from leasehold.model.heal_policy import HealPolicy
     from leasehold.model.states import LeaseStatus
     from leasehold.model.windows import Window
+
+
+class TooManySeriesError(TooManyError):
+    """The project has as many series of leases as it may have."""
+
+    code = "leasehold.series.too_many"
+    things = "series of leases"
+    advice = "Delete one that is over."
+
+
+class SeriesChangedError(ConflictError):
+    """Another request has changed or deleted the series meanwhile, so this one may not go on."""
+
+    code = "leasehold.series.changed"
+
+    def __init__(self) -> None:
+        """Say how to go on."""
+        super().__init__(
+            "The series was changed or deleted by another request meanwhile. Read it again, and repeat the request if "
+            "it is still wanted."
+        )
+
+
+class SeriesUnfinishedError(ConflictError):
+    """A request about a series has used up its time before it came to this occurrence."""
+
+    code = "leasehold.series.unfinished"
+
+    def __init__(self, seconds: float) -> None:
+        """Say how to go on."""
+        super().__init__(
+            f"The request came to its limit of {seconds:g} seconds before this occurrence. Send it again to go on: a "
+            "creation with the same Idempotency-Key, an amendment as it is."
+        )
 
 
 @dataclass(frozen=True, slots=True)

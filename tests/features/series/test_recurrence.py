@@ -11,9 +11,9 @@ from dateutil.rrule import rrulestr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leasehold.model import recurrence
+from leasehold.features.series import recurrence
+from leasehold.features.series.recurrence import HORIZON, MOST_OCCURRENCES, occurrences, read_zone
 from leasehold.model.errors import InvalidInputError
-from leasehold.model.recurrence import HORIZON, MOST_OCCURRENCES, occurrences, read_zone
 from leasehold.model.windows import Window
 
 pytestmark = pytest.mark.slow

@@ -11,20 +11,13 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from leasehold.conf.settings import LeaseSettings, LimitSettings
+from leasehold.features.series.model import SeriesChangedError, SeriesChanges, SeriesDraft, TooManySeriesError
+from leasehold.features.series.occurrences import SECONDS
+from leasehold.features.series.use import MOST_SERIES, SERIES, amend_series, delete_series, granted_of, make_series
 from leasehold.leasing import queries
 from leasehold.leasing.amend import amend_lease
 from leasehold.leasing.create import create_lease
 from leasehold.leasing.delete import delete_lease
-from leasehold.leasing.occurrences import SECONDS
-from leasehold.leasing.series import (
-    MOST_SERIES,
-    amend_series,
-    delete_series,
-    get_series,
-    granted_of,
-    list_series,
-    make_series,
-)
 from leasehold.model.errors import (
     CloudUnavailableError,
     ConflictError,
@@ -32,11 +25,8 @@ from leasehold.model.errors import (
     InvalidInputError,
     LeaseholdError,
     NotFoundError,
-    SeriesChangedError,
-    TooManySeriesError,
 )
 from leasehold.model.heal_policy import HealPolicy
-from leasehold.model.series import SeriesChanges, SeriesDraft
 from leasehold.model.windows import Window
 from tests.factory import ALT, DEMO, Killed, hosts, run_for, run_until
 from tests.stateful.audit import audit, dump
@@ -44,8 +34,8 @@ from tests.stateful.audit import audit, dump
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from leasehold.features.series.model import Series
     from leasehold.model.lease import Lease
-    from leasehold.model.series import Series
     from tests.factory import World
 
 pytestmark = pytest.mark.slow
@@ -68,7 +58,7 @@ def amend(world: World, series: Series, **changes: Any) -> Series:
 
 
 def only(world: World) -> Series:
-    (series,) = list_series(world.service, None)
+    (series,) = SERIES.page(world.service, None)
     return series
 
 
@@ -82,7 +72,7 @@ def check_named(world: World, series: Series) -> None:
 
 def check_nothing(world: World) -> None:
     assert list(queries.list_leases(world.service, None)) == []
-    assert list(list_series(world.service, None)) == []
+    assert list(SERIES.page(world.service, None)) == []
     audit(world)
 
 
@@ -105,7 +95,7 @@ def before(
             do()
         return acts[act](*args, **more)
 
-    monkeypatch.setattr(f"leasehold.leasing.{of}.{act}", acted)
+    monkeypatch.setattr(f"leasehold.features.series.{of}.{act}", acted)
 
 
 def leases(world: World, series: Series) -> list[Lease]:
@@ -118,7 +108,7 @@ def refusals(series: Series) -> list[str | None]:
 
 def test_each_occurrence_is_a_lease_of_its_own(world: World) -> None:
     series = make(world, heal_policy=HealPolicy.NEVER, reminders=(60,))
-    assert get_series(world.service, series.id) == series
+    assert SERIES.get(world.service, series.id) == series
     found = leases(world, series)
     assert [each.name for each in found] == ["course 1/3", "course 2/3", "course 3/3"]
     assert [each.window.start for each in found] == [world.hour(1 + 24 * day) for day in range(3)]
@@ -196,7 +186,7 @@ def test_who_dies_in_between_has_named_its_leases_and_is_completed(
     before(monkeypatch, "create_lease", dies, Killed)
     with pytest.raises(Killed):
         make(world, key="a")
-    (left,) = list_series(world.service, "demo")
+    (left,) = SERIES.page(world.service, "demo")
     assert len(left.lease_ids) == dies
     check_named(world, left)
     begin = left.occurrences[0].window
@@ -221,7 +211,7 @@ def test_a_deletion_takes_along_what_is_granted_meanwhile(world: World, monkeypa
     blocker = world.lease(hosts(5), start=25, end=26)
     series = make(world)
     world.delete(blocker)
-    before(monkeypatch, "delete_lease", 1, lambda: amend(world, series), of="series")
+    before(monkeypatch, "delete_lease", 1, lambda: amend(world, series), of="use")
     delete_series(world.service, series.id)
     check_nothing(world)
 
@@ -264,11 +254,11 @@ def test_an_error_of_the_service_ends_the_request_and_keeps_what_was_granted(
         made.append(create_lease(*args))
         return made[-1]
 
-    monkeypatch.setattr("leasehold.leasing.occurrences.create_lease", failing)
+    monkeypatch.setattr("leasehold.features.series.occurrences.create_lease", failing)
     with pytest.raises(CloudUnavailableError):
         make(world, key="a")
     monkeypatch.undo()
-    (left,) = list_series(world.service, "demo")
+    (left,) = SERIES.page(world.service, "demo")
     assert [each.lease_id for each in left.occurrences] == [made[0].id, None, None]
     assert refusals(make(world, key="a")) == [None] * 3
 
@@ -285,8 +275,8 @@ def test_a_request_that_takes_long_stops_and_the_next_one_goes_on(
 
         return take
 
-    monkeypatch.setattr("leasehold.leasing.occurrences.create_lease", slowly(create_lease))
-    monkeypatch.setattr("leasehold.leasing.occurrences.amend_lease", slowly(amend_lease))
+    monkeypatch.setattr("leasehold.features.series.occurrences.create_lease", slowly(create_lease))
+    monkeypatch.setattr("leasehold.features.series.occurrences.amend_lease", slowly(amend_lease))
     slow = replace(world, service=replace(world.service, steady=lambda: passed[0]))
     first = make(slow, key="a")
     assert refusals(first) == [None, None, "leasehold.series.unfinished"]
@@ -402,9 +392,9 @@ def test_a_deletion_takes_the_leases_along(world: World) -> None:
     run_until(world, world.hour(1.5))
     delete_series(world.service, series.id)
     run_for(world, minutes=1)
-    assert list_series(world.service, "demo") == [other]
+    assert SERIES.page(world.service, "demo") == [other]
     assert {each.id for each in queries.list_leases(world.service, "demo")} == set(other.lease_ids)
-    for act in (lambda: get_series(world.service, series.id), lambda: delete_series(world.service, series.id)):
+    for act in (lambda: SERIES.get(world.service, series.id), lambda: delete_series(world.service, series.id)):
         with pytest.raises(NotFoundError):
             act()
     audit(world)
@@ -412,7 +402,7 @@ def test_a_deletion_takes_the_leases_along(world: World) -> None:
 
 def test_a_project_may_have_so_many_and_no_more(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     assert MOST_SERIES == 100
-    monkeypatch.setattr("leasehold.leasing.series.MOST_SERIES", 2)
+    monkeypatch.setattr("leasehold.features.series.use.MOST_SERIES", 2)
     kept = [make(world, start=3 * number + 1, rule="FREQ=DAILY;COUNT=1") for number in range(2)]
     before = dump(world.engine)
     with pytest.raises(TooManySeriesError):

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from leasehold.db import schema
-from leasehold.db import series as rows
 from leasehold.db.engine import writing
 from leasehold.db.idempotency import keep_key
+from leasehold.features.series import store as rows
+from leasehold.features.series.model import Occurrence, Refusal, Series, SeriesChanges, SeriesDraft
+from leasehold.features.series.use import SERIES, amend_series, delete_series, make_series
 from leasehold.leasing import queries
 from leasehold.leasing.delete import delete_lease
-from leasehold.leasing.series import amend_series, delete_series, list_series, make_series
 from leasehold.model.errors import LeaseholdError
-from leasehold.model.series import Occurrence, Refusal, Series, SeriesChanges, SeriesDraft
 from leasehold.model.windows import Window
 from tests.db.examples import NOW, at_once, enrol, ident
 from tests.factory import DEMO, Clock, hosts, open_service
@@ -45,26 +45,26 @@ def example() -> Series:
 def test_a_series_is_read_as_it_was_written(db: Database) -> None:
     first, other = example(), replace(example(), project_id="other", created_at=NOW + HOUR)
     for each in (other, first):
-        db.transact(partial(rows.add_series, new=each))
+        db.transact(partial(rows.SERIES.add, new=each))
     with db.reading() as connection:
         assert rows.find_series(connection, first.id) == first
         assert rows.find_series(connection, ident()) is None
-        assert rows.list_series(connection, "demo") == [first]
-        assert rows.list_series(connection, None) == [first, other]
-        assert rows.count_series(connection, "demo") == 1
+        assert rows.SERIES.page(connection, "demo") == [first]
+        assert rows.SERIES.page(connection, None) == [first, other]
+        assert rows.SERIES.count(connection, "demo") == 1
 
 
 def test_a_series_that_was_deleted_is_there_for_its_key_alone(db: Database) -> None:
     first = example()
-    db.transact(partial(rows.add_series, new=first))
+    db.transact(partial(rows.SERIES.add, new=first))
     after = replace(first, name="other", occurrences=(OTHER, ONE), updated_at=NOW)
     assert db.transact(partial(rows.save_series, after=after)) == replace(after, generation=2)
     gone = db.transact(partial(rows.save_series, after=replace(after, generation=2, deleted_at=NOW)))
     with db.reading() as connection:
         assert rows.find_series(connection, first.id) is None
         assert rows.find_series(connection, first.id, gone=True) == gone
-        assert rows.list_series(connection, None) == []
-        assert rows.count_series(connection, "demo") == 0
+        assert rows.SERIES.page(connection, None) == []
+        assert rows.SERIES.count(connection, "demo") == 0
 
 
 @pytest.mark.slow
@@ -84,7 +84,7 @@ def test_the_upgrade_finds_the_leases_that_a_series_has_lost(empty_engine: Engin
     delete_lease(world.service, made.lease_ids[0])
     schema.downgrade(empty_engine, "0054")
     schema.upgrade(empty_engine)
-    (found,) = list_series(world.service, "demo")
+    (found,) = SERIES.page(world.service, "demo")
     assert [each.lease_id for each in found.occurrences] == [None, *made.lease_ids[1:]]
     world.engine.dispose()
 
@@ -101,7 +101,7 @@ def test_the_same_request_at_the_same_moment_makes_one_series(engine: Engine) ->
 
     answers = at_once(engine, 4, work)
     assert len(set(answers)) == 1
-    (series,) = list_series(world.service, "demo")
+    (series,) = SERIES.page(world.service, "demo")
     made = queries.list_leases(world.service, "demo")
     assert {lease.id for lease in made} == set(series.lease_ids)
     assert len(made) == 3
@@ -116,7 +116,7 @@ def test_a_series_that_is_made_moved_and_deleted_at_once_names_all_its_leases(en
         made, moved, deleted = at_once(engine, 3, partial(_make_move_or_delete, world, key, Event()))
         assert deleted == "done", (made, moved, deleted)
         assert list(queries.list_leases(world.service, "demo")) == []
-        assert list(list_series(world.service, "demo")) == []
+        assert list(SERIES.page(world.service, "demo")) == []
     world.engine.dispose()
 
 
@@ -129,11 +129,11 @@ def _make_move_or_delete(world: World, key: str, deleted: Event, own: Database, 
             draft = SeriesDraft("course", first, "FREQ=DAILY;COUNT=6", "UTC", (hosts(1),), fingerprint="a")
             make_series(service, DEMO, draft, key)
         while number == 1 and not deleted.is_set():
-            for each in list_series(service, "demo"):
+            for each in SERIES.page(service, "demo"):
                 amend_series(service, DEMO, each.id, SeriesChanges(start=world.hour(3), end=world.hour(4)))
         if number == 2:
-            wait_for(lambda: list_series(service, "demo"), within=60)
-            delete_series(service, list_series(service, "demo")[0].id)
+            wait_for(lambda: SERIES.page(service, "demo"), within=60)
+            delete_series(service, SERIES.page(service, "demo")[0].id)
             deleted.set()
     except LeaseholdError as error:
         return error.code

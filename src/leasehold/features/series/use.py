@@ -14,20 +14,20 @@ from uuid import UUID, uuid4, uuid5
 
 from sqlalchemy.exc import IntegrityError
 
-from leasehold.db import series as rows
 from leasehold.db.lease import find_leases
 from leasehold.db.project import enter
+from leasehold.features.series import store as rows
+from leasehold.features.series.model import Occurrence, Series, SeriesChangedError, TooManySeriesError
+from leasehold.features.series.occurrences import Occurrences, locked
+from leasehold.features.series.recurrence import occurrences, read_zone
 from leasehold.leasing.dates import asked_window
 from leasehold.leasing.delete import delete_lease
 from leasehold.leasing.new_lease import read_reservations
-from leasehold.leasing.occurrences import Occurrences, locked
 from leasehold.leasing.once import check_key, done_and_gone
+from leasehold.leasing.owned import OwnedItems
 from leasehold.model.caller import EVERYTHING, Caller
 from leasehold.model.draft import LeaseDraft
-from leasehold.model.errors import InvalidInputError, NotFoundError, SeriesChangedError, TooManySeriesError
-from leasehold.model.paging import WHOLE, Part
-from leasehold.model.recurrence import occurrences, read_zone
-from leasehold.model.series import Occurrence, Series
+from leasehold.model.errors import InvalidInputError, NotFoundError
 from leasehold.model.states import LeaseStatus
 from leasehold.model.windows import Window
 
@@ -36,13 +36,14 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from leasehold.features.series.model import Granted, SeriesChanges, SeriesDraft
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Sight
     from leasehold.model.lease import Lease
-    from leasehold.model.series import Granted, SeriesChanges, SeriesDraft
 
 MOST_SERIES: Final = 100
 """Series that a project may have. What they hold counts as that of other leases."""
+SERIES = OwnedItems(rows.SERIES, "series_id", lambda _: MOST_SERIES, TooManySeriesError)
 _NAMESPACE: Final = UUID("6f0d6a0e-4f0b-4c55-9a55-1f6c2a9d2b11")
 """With an idempotency key the id of a series follows from it, so that two equal requests cannot make two."""
 
@@ -107,9 +108,8 @@ def _kept(service: Service, new: Series) -> Series:
         enter(connection, new.project_id)
         if made := _made_before(connection, new.id, new.digest):
             return made
-        if rows.count_series(connection, new.project_id) >= MOST_SERIES:
-            raise TooManySeriesError(MOST_SERIES)
-        rows.add_series(connection, new)
+        SERIES.check_room(service, connection, new.project_id)
+        rows.SERIES.add(connection, new)
         return new
 
     try:
@@ -128,7 +128,7 @@ def amend_series(
     and its occurrence says why. Raises NotFoundError, InvalidInputError for what is wrong with every occurrence,
     SeriesChangedError if another request changes the series meanwhile.
     """
-    before = get_series(service, ident)
+    before = SERIES.get(service, ident)
     owner = replace(caller, user_id=before.user_id, project_id=before.project_id)
     if changes.reservations is not None:
         read_reservations(service, owner, _planned(before, changes).draft["reservations"], sight)
@@ -190,7 +190,7 @@ def delete_series(service: Service, ident: str) -> None:
     def close(connection: Connection) -> Sequence[str]:
         series = rows.find_series(connection, ident, lock=True)
         if series is None:
-            raise NotFoundError("series_id", ident)
+            raise NotFoundError(SERIES.variable, ident)
         left = [each for each in series.lease_ids if each not in deleted]
         if not left:
             rows.save_series(connection, replace(series, deleted_at=service.now()))
@@ -201,21 +201,6 @@ def delete_series(service: Service, ident: str) -> None:
             with suppress(NotFoundError):
                 delete_lease(service, lease_id)
         deleted.update(left)
-
-
-def list_series(service: Service, project_id: str | None, part: Part = WHOLE) -> Sequence[Series]:
-    """Return a part of the series of a project, or with None of all projects, oldest first."""
-    with service.db.reading() as connection:
-        return rows.list_series(connection, project_id, part)
-
-
-def get_series(service: Service, ident: str) -> Series:
-    """Return a series; raises NotFoundError."""
-    with service.db.reading() as connection:
-        found = rows.find_series(connection, ident)
-    if found is None:
-        raise NotFoundError("series_id", ident)
-    return found
 
 
 def granted_of(service: Service, series: Sequence[Series]) -> Mapping[str, Granted]:

@@ -11,14 +11,14 @@ from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
-from leasehold.db import series as rows
 from leasehold.db.lease import find_lease
+from leasehold.features.series import store as rows
+from leasehold.features.series.model import Refusal, SeriesChangedError, SeriesUnfinishedError
 from leasehold.leasing.amend import amend_lease
 from leasehold.leasing.create import create_lease
 from leasehold.model.draft import LeaseChanges, LeaseDraft
-from leasehold.model.errors import LeaseholdError, SeriesChangedError, SeriesUnfinishedError
+from leasehold.model.errors import LeaseholdError
 from leasehold.model.heal_policy import chosen
-from leasehold.model.series import Refusal
 from leasehold.model.states import LeaseStatus
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from leasehold.features.series.model import Occurrence, Series, SeriesChanges
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller, Sight
     from leasehold.model.lease import Lease
-    from leasehold.model.series import Occurrence, Series, SeriesChanges
 
 SECONDS: Final = 10.0
 """How long a request decides about occurrences: it keeps others from the API for so long. The next one goes on."""

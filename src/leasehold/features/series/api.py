@@ -7,28 +7,37 @@ from typing import TYPE_CHECKING
 from leasehold.api import dates
 from leasehold.api.before_end import check_before_end
 from leasehold.api.call import Reply
+from leasehold.api.dates import to_record, to_wire
 from leasehold.api.handlers.lease import asking_once, check_giving_back, check_giving_more
 from leasehold.api.once import fingerprint, idempotency_key
 from leasehold.api.paging import Choice
+from leasehold.api.policies import lease as lease_rules
+from leasehold.api.route import CREATED, EVERY, GONE, V1_2, Noun
 from leasehold.api.spans import ending_as_sent, named_as_sent, parse_window
 from leasehold.api.strict import KEYS, check_reservation, check_reservations
-from leasehold.api.views.series import show_series
-from leasehold.leasing import series as many
+from leasehold.features.series import rules
+from leasehold.features.series import use as many
+from leasehold.features.series.bodies import OneSeries, SeriesAmendment, SeriesCreation, SeriesList
+from leasehold.features.series.model import SeriesChanges, SeriesDraft
+from leasehold.features.series.rules import RULES
 from leasehold.leasing.callers_name import act_in_callers_name
 from leasehold.leasing.requests import place_of
 from leasehold.model.ending import OnEnd
 from leasehold.model.errors import InvalidDateError
 from leasehold.model.heal_policy import chosen
-from leasehold.model.series import SeriesChanges, SeriesDraft
 from leasehold.model.windows import Window
+
+__all__ = ["ROUTES", "RULES"]
 
 LISTED = Choice(texts=("name",), sorts=("created_at", "name", "updated_at"))
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from leasehold.api.call import Call
-    from leasehold.api.models.series import SeriesAmendment, SeriesCreation
+    from leasehold.features.series.bodies import OccurrenceAnswer, PlannedAnswer, SeriesAnswer
+    from leasehold.features.series.model import Granted, Occurrence, Series
     from leasehold.leasing.service import Service
-    from leasehold.model.series import Series
 
 
 def list_series(call: Call) -> Reply:
@@ -37,7 +46,7 @@ def list_series(call: Call) -> Reply:
     From 1.3 on in pages, by name, and sorted.
     """
     project = None if call.query_all_projects() else call.caller.project_id
-    found = many.list_series(call.service, project, LISTED.asked(call))
+    found = many.SERIES.page(call.service, project, LISTED.asked(call))
     granted = many.granted_of(call.service, found)
     return Reply({"series": [show_series(each, granted) for each in found]})
 
@@ -113,3 +122,49 @@ def _reply(call: Call, service: Service, series: Series) -> Reply:
     for lease in many.pending_leases(service, series):
         act_in_callers_name(service, lease, call.token, call.caller.project_id)
     return Reply({"series": show_series(series, many.granted_of(service, [series]))})
+
+
+def show_series(series: Series, granted: Mapping[str, Granted]) -> SeriesAnswer:
+    """Return a series; `granted` has those of its leases that are not deleted, by id."""
+    return {
+        "id": series.id,
+        "name": series.name,
+        "project_id": series.project_id,
+        "user_id": series.user_id,
+        "rule": series.rule,
+        "time_zone": series.time_zone,
+        "created_at": to_record(series.created_at) or "",
+        "updated_at": to_record(series.updated_at),
+        "occurrences": [_show_occurrence(each, granted) for each in series.occurrences],
+    }
+
+
+def _show_occurrence(each: Occurrence, granted: Mapping[str, Granted]) -> OccurrenceAnswer:
+    lease, refusal = granted.get(each.lease_id or ""), each.refusal
+    window = each.window if lease is None else lease.window
+    return {
+        **_dates(window),
+        "planned": None if window == each.window else _dates(each.window),
+        "lease_id": each.lease_id,
+        "status": None if lease is None else lease.status.value,
+        "refused": None
+        if refusal is None
+        else {"code": refusal.code, "error_message": refusal.message, "details": dict(refusal.details)},
+    }
+
+
+def _dates(window: Window) -> PlannedAnswer:
+    return {"start_date": to_wire(window.start), "end_date": to_wire(window.end)}
+
+
+_SERIES = Noun("series_id", "series", many.SERIES.get)
+_ALL, _ONE = "/v1/series", "/v1/series/{series_id}"
+_GRANTS, _AMENDS = (rules.POST, lease_rules.POST), (rules.GET, rules.PUT, lease_rules.PUT)
+_DELETES = (rules.GET, rules.DELETE, lease_rules.DELETE)
+ROUTES = (
+    V1_2("GET", _ALL, list_series, (rules.GET,), None, SeriesList, query=EVERY, filters=LISTED.query),
+    V1_2("POST", _ALL, create, _GRANTS, SeriesCreation, OneSeries, CREATED, headers=("Idempotency-Key",)),
+    V1_2("GET", _ONE, show, (rules.GET,), None, OneSeries, noun=_SERIES),
+    V1_2("PUT", _ONE, amend, _AMENDS, SeriesAmendment, OneSeries, noun=_SERIES),
+    V1_2("DELETE", _ONE, delete, _DELETES, success=GONE, noun=_SERIES),
+)

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from leasehold import conf
+from leasehold import conf, features
 from leasehold.api.event_waits import most_with_threads
 from leasehold.cmd.serve import threads_for
 from leasehold.conf.settings import ApiSettings
 from leasehold.model.errors import LeaseholdError
-from tests.operators.metric_names import METRIC, known_metrics
+from tests.operators.metric_names import METRIC, known_metrics, load_all
 
 ROOT = Path(__file__).parent.parent.parent
 GUIDE = ROOT / "docs" / "operators"
@@ -41,6 +41,7 @@ SAID_BY_THEMSELVES = {
 
 def catalogue(base: type[LeaseholdError] = LeaseholdError) -> set[str]:
     importlib.import_module("leasehold.api.errors")  # Defines the API's own errors.
+    load_all(features)
     return {base.code}.union(*(catalogue(error) for error in base.__subclasses__()))
 
 

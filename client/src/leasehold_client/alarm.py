@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leasehold_client.collection import OwnCollection, said
+from leasehold_client.answer import Answer
+from leasehold_client.collection import OwnCollection
+from leasehold_client.wire import said
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Alarm:
+class Alarm(Answer):
     """Low while fewer than `below` could be leased; `available` is None while that is not known."""
 
     id: str
@@ -22,18 +24,6 @@ class Alarm:
     below: int
     available: int | None
     values: Mapping[str, Any]
-
-    @classmethod
-    def read(cls, values: Mapping[str, Any]) -> Alarm:
-        """Return the alarm of an answer."""
-        return cls(
-            id=values["id"],
-            name=values["name"],
-            state=values["state"],
-            below=values["below"],
-            available=values["available"],
-            values=values,
-        )
 
 
 class Alarms(OwnCollection[Alarm]):
@@ -46,5 +36,4 @@ class Alarms(OwnCollection[Alarm]):
         self, reservation: Mapping[str, Any], below: int, lasts: timedelta | None = None, name: str | None = None
     ) -> Alarm:
         """Have the project told when fewer than `below` of this could be leased from now on for so long."""
-        duration = None if lasts is None else int(lasts.total_seconds())
-        return self._create(said(reservation=dict(reservation), below=below, duration=duration, name=name))
+        return self._create(said(reservation=dict(reservation), below=below, duration=lasts, name=name))

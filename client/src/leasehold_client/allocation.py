@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from leasehold_client.answer import read_as
 from leasehold_client.part import ALL
-from leasehold_client.wire import read_time, under
+from leasehold_client.transport import Calls
+from leasehold_client.wire import said, under
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
     from leasehold_client.part import Part
-    from leasehold_client.transport import Transport
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +38,12 @@ class Allocation:
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Allocation:
         """Return the bookings of an answer."""
-        bookings = (
-            Booking(each["id"], each["lease_id"], read_time(each["start_date"]), read_time(each["end_date"]))
-            for each in values["reservations"]
-        )
+        bookings = (read_as(Booking, each, reservation_id=each["id"]) for each in values["reservations"])
         return cls(str(values["resource_id"]), tuple(bookings), values)
 
 
-class Allocations:
+class Allocations(Calls):
     """The bookings of the enrolled resources of a type, None for hosts; by default only administrators see them."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def list(
         self,
@@ -59,7 +54,7 @@ class Allocations:
         part: Part = ALL,
     ) -> list[Allocation]:
         """Return every resource's bookings, of one lease or reservation if it is named; `part` is of the resources."""
-        query = _query(lease_id, reservation_id) | part.query()
+        query = said(lease_id=lease_id, reservation_id=reservation_id) | part.query()
         answer = self._transport.get(f"{under(resource_type)}/allocations", query)
         return [Allocation.read(each) for each in answer["allocations"]]
 
@@ -72,10 +67,6 @@ class Allocations:
         reservation_id: str | None = None,
     ) -> Allocation:
         """Return one resource's bookings, of one lease or reservation if it is named."""
-        answer = self._transport.get(f"{under(resource_type)}/{ident}/allocation", _query(lease_id, reservation_id))
+        query = said(lease_id=lease_id, reservation_id=reservation_id)
+        answer = self._transport.get(f"{under(resource_type)}/{ident}/allocation", query)
         return Allocation.read(answer["allocation"])
-
-
-def _query(lease_id: str | None, reservation_id: str | None) -> dict[str, str]:
-    named = {"lease_id": lease_id, "reservation_id": reservation_id}
-    return {key: value for key, value in named.items() if value is not None}

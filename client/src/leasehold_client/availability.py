@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from leasehold_client.answer import Answer, read_as
 from leasehold_client.errors import ApiError
-from leasehold_client.wire import read_time, write_time
+from leasehold_client.transport import Calls
+from leasehold_client.wire import read_time, said, write_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime, timedelta
 
     from leasehold_client.lease import LeaseRequest
-    from leasehold_client.transport import Transport
 
 _NO_WINDOW = 409
 
@@ -29,7 +30,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Availability:
+class Availability(Answer):
     """The steps of a window; `throughout` is what one lease of all of it would get, None if that is not known."""
 
     unit: str
@@ -45,11 +46,11 @@ class Availability:
         starts = [read_time(each) for each in columns["from"]]
         ends = [*starts[1:], read_time(values["to"])]
         steps = map(Step, starts, ends, columns["free"], columns["reserved"])
-        return cls(values["unit"], values["total"], values["held_back"], values["throughout"], tuple(steps))
+        return read_as(cls, values, steps=tuple(steps))
 
 
 @dataclass(frozen=True, slots=True)
-class FreeWindow:
+class FreeWindow(Answer):
     """A window in which a lease would be granted, `[start, end)`, aware and in UTC.
 
     `alternative` is the place of what would be granted among those of the wish, and `amounts` has one for each of its
@@ -64,8 +65,7 @@ class FreeWindow:
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> FreeWindow:
         """Return the window of an answer."""
-        amounts = tuple(each["amount"] for each in values["reservations"])
-        return cls(read_time(values["start_date"]), read_time(values["end_date"]), values["alternative"], amounts)
+        return read_as(cls, values, amounts=tuple(each["amount"] for each in values["reservations"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +122,10 @@ class Wish:
             alternatives = [contents["reservations"], *([dict(each)] for each in self.alternatives)]
             contents = {"alternatives": alternatives}
         project = {key: value for key, value in self.request.more.items() if key == "project_id"}
-        lengths = {"duration_seconds": self.duration, "shortest_seconds": self.shortest}
         return {
             **contents,
             **project,
-            **{key: int(length.total_seconds()) for key, length in lengths.items() if length is not None},
-            **({} if self.before is None else {"end_date": write_time(self.before)}),
+            **said(duration_seconds=self.duration, shortest_seconds=self.shortest, end_date=self.before),
             "start_date": self.request.body()["start_date"],
             "limit": self.limit,
         }
@@ -147,11 +145,8 @@ class Askable:
         return cls(values["property"], tuple(values["values"]), values["left_out"])
 
 
-class AvailabilityCalls:
+class AvailabilityCalls(Calls):
     """Questions about what is free; every member of a project may ask."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def show(self, reservation: Mapping[str, Any], start: datetime, end: datetime) -> Availability:
         """Return how much of what a reservation asks for is free from start to end; how many it asks for is ignored."""

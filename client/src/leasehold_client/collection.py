@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, cas
 
 from leasehold_client.named import is_id, one_named
 from leasehold_client.part import ALL
+from leasehold_client.transport import Calls
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from leasehold_client.part import Part
-    from leasehold_client.transport import Transport
 
 
 class Thing(Protocol):
@@ -41,19 +41,23 @@ class Thing(Protocol):
 T = TypeVar("T", bound=Thing)
 
 
-class Collection(Generic[T]):
+class Collection(Calls, Generic[T]):
     """The things of one kind, `THING`. `PATH` begins after `/v1`, `ONE` and `MANY` are the keys of the answers."""
 
     THING: ClassVar[type[Thing]]
-    PATH: ClassVar[str]
+    PATH: str
     ONE: ClassVar[str]
     MANY: ClassVar[str]
     NOUN: ClassVar[str]
 
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
+    def _list(self, query: Mapping[str, Any]) -> list[T]:
+        return [self._read(each) for each in self._transport.get(self.PATH, query)[self.MANY]]
 
-    def list(self, part: Part = ALL) -> Sequence[T]:
+    def _named(self) -> list[T]:
+        """Return those that a name can mean."""
+        return self._list({})
+
+    def list(self, part: Part = ALL) -> list[T]:
         """Return all that the caller may see, or a part of it."""
         return self._list(part.query())
 
@@ -63,20 +67,26 @@ class Collection(Generic[T]):
 
     def find(self, name: str) -> T:
         """Return the one with this id, or the only one with this name; raises NotFoundError."""
-        if is_id(name):
-            return self.get(name)
-        found = {each.id: each for each in self.list()}
-        return found[one_named(self.NOUN, name, ((each.id, each.name) for each in found.values()))]
+        return self.get(name) if self._is_id(name) else self._only(name, self._named())
 
     def delete(self, ident: str) -> None:
         """Delete the one with this id."""
         self._transport.delete(f"{self.PATH}/{ident}")
 
-    def _list(self, query: Mapping[str, Any]) -> Sequence[T]:
-        return [self._read(each) for each in self._transport.get(self.PATH, query)[self.MANY]]
-
     def _create(self, body: Mapping[str, Any], key: str | None = None) -> T:
         return self._one(self._transport.post(self.PATH, body, key=key))
+
+    def _change(self, ident: str, body: Mapping[str, Any], key: str | None = None) -> T:
+        return self._one(self._transport.put(f"{self.PATH}/{ident}", body, key=key))
+
+    def _only(self, name: str, among: Iterable[T]) -> T:
+        """Return the only one of these with this name; raises NotFoundError."""
+        found = {each.id: each for each in among}
+        return found[one_named(self.NOUN, name, ((each.id, each.name) for each in found.values()))]
+
+    def _is_id(self, name: str) -> bool:
+        """Say whether this is an id, so that no list is needed to find what it names."""
+        return is_id(name)
 
     def _one(self, answer: Mapping[str, Any]) -> T:
         return self._read(answer[self.ONE])
@@ -88,11 +98,6 @@ class Collection(Generic[T]):
 class OwnCollection(Collection[T]):
     """Things that projects have; only administrators ask for those of all projects."""
 
-    def list(self, part: Part = ALL, *, all_projects: bool = False) -> Sequence[T]:
+    def list(self, part: Part = ALL, *, all_projects: bool = False) -> list[T]:
         """Return those of the caller's project, or of all projects, or a part of them."""
         return self._list(part.query() | ({"all_projects": "true"} if all_projects else {}))
-
-
-def said(**values: Any) -> dict[str, Any]:
-    """Return the keys of a request without those that say nothing: None, and no members."""
-    return {key: value for key, value in values.items() if value is not None and value not in ([], ())}

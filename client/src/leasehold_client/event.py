@@ -5,20 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leasehold_client.wire import read_time, write_time
+from leasehold_client.answer import Answer
+from leasehold_client.transport import Calls
+from leasehold_client.wire import said
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from leasehold_client.transport import Transport
 
 LATEST = "latest"
 LONGEST_WAIT = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class Event(Answer):
     """Something that happened; `id` is a cursor, `payload` the state after it."""
 
     id: str
@@ -27,12 +28,6 @@ class Event:
     lease_id: str | None
     payload: Mapping[str, Any]
     values: Mapping[str, Any]
-
-    @classmethod
-    def read(cls, values: Mapping[str, Any]) -> Event:
-        """Return the event of an answer."""
-        time = read_time(values["time"])
-        return cls(values["id"], values["type"], time, values["lease_id"], values["payload"], values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +38,8 @@ class EventPage:
     next: str
 
 
-class Events:
+class Events(Calls):
     """What happened to the leases of the caller's project."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def page(
         self,
@@ -64,10 +56,9 @@ class Events:
         Who waits goes on waiting while the service is away, for two minutes.
         `types` are those of the events, and none means all; `since` leaves out what happened before.
         """
-        query = {"after": after, "lease_id": lease_id, "wait": wait or None, "type": ",".join(types) or None}
-        query["from"] = None if since is None else write_time(since)
-        asked = {key: value for key, value in query.items() if value is not None}
-        answer = self._transport.get("/events", asked, patient=wait > 0)
+        query = said(after=after, lease_id=lease_id, wait=wait or None, type=",".join(types) or None)
+        query |= said(**{"from": since})
+        answer = self._transport.get("/events", query, patient=wait > 0)
         return EventPage(tuple(Event.read(each) for each in answer["events"]), answer["next"])
 
     def follow(

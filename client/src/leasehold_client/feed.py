@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from leasehold_client.answer import Answer, read_as
 from leasehold_client.collection import OwnCollection
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Feed:
+class Feed(Answer):
     """Leases for calendar programs; `url` is a secret, and is there only in the answer that made it."""
 
     id: str
@@ -24,13 +25,7 @@ class Feed:
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Feed:
         """Return the feed of an answer."""
-        return cls(
-            id=values["id"],
-            name=values["name"],
-            own=values["own"],
-            url=values.get("url"),
-            values=values,
-        )
+        return read_as(cls, values, url=values.get("url"))
 
 
 class Feeds(OwnCollection[Feed]):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leasehold_client.wire import read_time, write_time
+from leasehold_client.answer import Answer, read_as
+from leasehold_client.transport import Calls
+from leasehold_client.wire import read_time, said
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime, timedelta
-
-    from leasehold_client.transport import Transport
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class ForecastStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class Forecast(Answer):
     """The steps of a window, and on how many weeks of history they rest; with fewer than `least_weeks` on none.
 
     `waiting_uncounted` says that more leases wait than the backlog counts.
@@ -63,21 +63,11 @@ class Forecast:
         known = (columns[name] for name in ("capacity", "promised", "backlog", "shortfall"))
         expected = (_expected(columns, which, len(starts)) for which in ("median", "high"))
         steps = map(ForecastStep, starts, ends, *known, *expected)
-        return cls(
-            values["unit"],
-            values["weeks"],
-            values["least_weeks"],
-            values["high_quantile"],
-            values["waiting_uncounted"],
-            tuple(steps),
-        )
+        return read_as(cls, values, steps=tuple(steps))
 
 
-class Forecasts:
+class Forecasts(Calls):
     """Forecasts of the demand of all projects; by default for administrators."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def show(
         self,
@@ -89,15 +79,9 @@ class Forecasts:
         weeks: int | None = None,
     ) -> Forecast:
         """Return the forecast from start to end; None is what the service takes: hosts, an hour, and eight weeks."""
-        query: dict[str, Any] = {
-            "resource_type": resource_type,
-            "from": write_time(start),
-            "to": write_time(end),
-            "step_seconds": None if step is None else int(step.total_seconds()),
-            "weeks": weeks,
-        }
-        asked = {key: value for key, value in query.items() if value is not None}
-        return Forecast.read(self._transport.get("/forecast", asked)["forecast"])
+        window = {"from": start, "to": end}
+        query = said(resource_type=resource_type, step_seconds=step, weeks=weeks, **window)
+        return Forecast.read(self._transport.get("/forecast", query)["forecast"])
 
 
 def _expected(columns: Mapping[str, Any], which: str, steps: int) -> list[Expectation] | list[None]:

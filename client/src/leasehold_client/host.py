@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leasehold_client.named import one_named
-from leasehold_client.part import ALL
+from leasehold_client.answer import Answer, read_as
+from leasehold_client.collection import Collection
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from leasehold_client.part import Part
-    from leasehold_client.transport import Transport
-
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class Host(Answer):
     """An enrolled host; `values` is all that the service says about it, its properties included."""
 
     id: str
@@ -30,43 +27,23 @@ class Host:
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Host:
         """Return the host of an answer."""
-        return cls(
-            id=str(values["id"]),
-            name=values["hypervisor_hostname"] or "",
-            vcpus=values["vcpus"] or 0,
-            memory_mb=values["memory_mb"] or 0,
-            local_gb=values["local_gb"] or 0,
-            reservable=values["reservable"],
-            values=values,
-        )
+        sizes = {key: values[key] or 0 for key in ("vcpus", "memory_mb", "local_gb")}
+        return read_as(cls, values, id=str(values["id"]), name=values["hypervisor_hostname"] or "", **sizes)
 
 
-class Hosts:
+class Hosts(Collection[Host]):
     """The enrolled hosts; by default only administrators see and change them."""
 
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
-
-    def list(self, part: Part = ALL) -> list[Host]:
-        return [Host.read(each) for each in self._transport.get("/os-hosts", part.query())["hosts"]]
-
-    def get(self, ident: str) -> Host:
-        return Host.read(self._transport.get(f"/os-hosts/{ident}")["host"])
-
-    def find(self, name: str) -> Host:
-        """Return the host with this id or hostname; raises NotFoundError."""
-        if name.isdigit():
-            return self.get(name)
-        hosts = {each.id: each for each in self.list()}
-        return hosts[one_named("host", name, ((each.id, each.name) for each in hosts.values()))]
+    PATH, ONE, MANY, NOUN = "/os-hosts", "host", "hosts", "host"
+    THING = Host
 
     def create(self, name: str, properties: Mapping[str, Any]) -> Host:
         """Enrol a hypervisor by its name, with these properties, or other keys that the API lets set."""
-        return Host.read(self._transport.post("/os-hosts", {**properties, "name": name})["host"])
+        return self._create({**properties, "name": name})
 
     def change(self, ident: str, values: Mapping[str, Any]) -> Host:
         """Set properties, or other keys that the API lets change; None removes a property."""
-        return Host.read(self._transport.put(f"/os-hosts/{ident}", values)["host"])
+        return self._change(ident, values)
 
-    def delete(self, ident: str) -> None:
-        self._transport.delete(f"/os-hosts/{ident}")
+    def _is_id(self, name: str) -> bool:
+        return name.isdigit()

@@ -7,18 +7,18 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from leasehold_client.answer import Answer, read_as
+from leasehold_client.collection import Collection
 from leasehold_client.errors import NotFoundError
 from leasehold_client.lease_history import LeaseHistory
-from leasehold_client.named import is_id, one_named
-from leasehold_client.part import ALL, Part
+from leasehold_client.named import is_id
+from leasehold_client.part import Part
 from leasehold_client.sub_lease import SubLease
-from leasehold_client.wire import read_time, write_time
+from leasehold_client.wire import said, write_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
-
-    from leasehold_client.transport import Transport
 
 HOST = "physical:host"
 FLOATING_IP = "virtual:floatingip"
@@ -29,7 +29,7 @@ _DELETED = Part(filters={"deleted": True})
 
 
 @dataclass(frozen=True, slots=True)
-class Reservation:
+class Reservation(Answer):
     """One thing that a lease asks for; `values` is all that the service says about it."""
 
     id: str
@@ -45,7 +45,7 @@ class Reservation:
 
 
 @dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(Answer):
     """A lease over `[start, end)`, aware and in UTC; `values` is all that the service says about it.
 
     One that is `open_ended` has an end that never comes. `shared_with` are the projects whose servers may use it too.
@@ -67,23 +67,8 @@ class Lease:
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Lease:
         """Return the lease of an answer."""
-        parts = [
-            Reservation(each["id"], each["resource_type"], each["status"], each) for each in values["reservations"]
-        ]
-        return cls(
-            id=values["id"],
-            name=values["name"],
-            status=values["status"],
-            status_reason=values.get("status_reason"),
-            degraded=values["degraded"],
-            project_id=values["project_id"],
-            start=read_time(values["start_date"]),
-            end=read_time(values["end_date"]),
-            open_ended=values["open_ended"],
-            shared_with=tuple(values["shared_with"]),
-            reservations=tuple(parts),
-            values=values,
-        )
+        parts = tuple(map(Reservation.read, values["reservations"]))
+        return read_as(cls, values, status_reason=values.get("status_reason"), reservations=parts)
 
     def reservation(self, word: str) -> Reservation:
         """Return the reservation with this id or number, from 1 on, or the only one of this type.
@@ -122,17 +107,7 @@ class Holding:
     @classmethod
     def read(cls, reservation_id: str, values: Mapping[str, Any]) -> Holding:
         """Return what an answer says that a reservation has."""
-        return cls(
-            reservation_id=reservation_id,
-            resource_type=values["resource_type"],
-            id=values["id"],
-            name=values["name"],
-            health=values["health"],
-            slots=values["slots"],
-            start=read_time(values["start_date"]),
-            end=read_time(values["end_date"]),
-            values=values,
-        )
+        return read_as(cls, values, reservation_id=reservation_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,21 +131,20 @@ class LeaseRequest:
 
     def body(self) -> dict[str, Any]:
         """Return it as the API reads it."""
-        before_end = {} if self.before_end is None else {"before_end_date": write_time(self.before_end)}
         return {
             "name": self.name,
             "start_date": "now" if self.start is None else write_time(self.start),
             **self._end(),
             **self.contents(),
-            **before_end,
+            **said(before_end_date=self.before_end),
             **self.more,
         }
 
     def _end(self) -> dict[str, Any]:
         if self.end is not None and self.start is None and self.lasts is not None:
-            return {"duration_seconds": int(self.lasts.total_seconds())}
+            return said(duration_seconds=self.lasts)
         if self.end is not None:
-            return {"end_date": write_time(self.end)}
+            return said(end_date=self.end)
         return {} if self.template else {"open_ended": True}
 
     def contents(self) -> dict[str, Any]:
@@ -181,32 +155,19 @@ class LeaseRequest:
         return {"template": self.template, **{key: value for key, value in parts.items() if value}}
 
 
-class Leases:
+class Leases(Collection[Lease]):
     """The leases of the caller's project; administrators see those of all projects."""
 
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
-
-    def list(self, part: Part = ALL) -> list[Lease]:
-        """Return the leases; where `part` filters by `deleted`, those that were deleted and are still kept."""
-        return [Lease.read(each) for each in self._transport.get("/leases", part.query())["leases"]]
+    PATH, ONE, MANY, NOUN = "/leases", "lease", "leases", "lease"
+    THING = Lease
 
     def get(self, ident: str, as_of: datetime | None = None) -> Lease:
         """Return a lease as it is, or as it was at a moment, also one that was deleted since."""
-        path = f"/leases/{ident}"
-        if as_of is None:
-            return Lease.read(self._transport.get(path)["lease"])
-        return Lease.read(self._transport.get(path, {"as_of": write_time(as_of)})["lease"])
+        return self._one(self._transport.get(f"{self.PATH}/{ident}", said(as_of=as_of)))
 
     def history(self, ident: str) -> LeaseHistory:
         """Return what has changed in a lease, also in a deleted one, and what it held."""
         return LeaseHistory.read(self._transport.get(f"/leases/{ident}/history"))
-
-    def find(self, name: str) -> Lease:
-        """Return the lease with this id, or the only one with this name; raises NotFoundError."""
-        if is_id(name):
-            return self.get(name)
-        return _one(name, self.list())
 
     def id_of_any(self, name: str) -> str:
         """Return the id of the lease with this id, or of the only one with this name, else of a deleted one.
@@ -216,18 +177,14 @@ class Leases:
         if is_id(name):
             return name
         there = self.list()
-        return _one(name, there if any(each.name == name for each in there) else self.list(_DELETED)).id
+        return self._only(name, there if any(each.name == name for each in there) else self.list(_DELETED)).id
 
     def create(self, request: LeaseRequest) -> Lease:
-        return Lease.read(self._created(request)["lease"])
-
-    def _created(self, request: LeaseRequest) -> dict[str, Any]:
-        return self._transport.post("/leases", request.body(), key=str(uuid4()))
+        return self._create(request.body(), key=str(uuid4()))
 
     def try_to_create(self, request: LeaseRequest) -> Lease:
         """Return the lease as it would be, and create none; raises ApiError as `create` would."""
-        body = {**request.body(), "dry_run": True}
-        return Lease.read(self._transport.post("/leases", body)["lease"])
+        return self._create({**request.body(), "dry_run": True})
 
     def change(
         self,
@@ -245,26 +202,20 @@ class Leases:
         A timedelta moves a date from where it is when the change is made: later, or earlier if it is negative.
         `open_ended` takes the end away; `shared_with` are all the other projects whose servers may use the lease.
         """
-        changes = {
-            "name": name,
-            "reservations": [dict(each) for each in reservations] or None,
-            "open_ended": open_ended or None,
-            "shared_with": None if shared_with is None else list(shared_with),
-        }
-        body = {key: value for key, value in changes.items() if value is not None}
+        parts = [dict(each) for each in reservations]
+        body = said(name=name, reservations=parts, open_ended=open_ended or None)
+        if shared_with is not None:
+            body["shared_with"] = list(shared_with)
         body |= _date("start_date", "start_later_seconds", "start_earlier_seconds", start)
         body |= _date("end_date", "extend_seconds", "shorten_seconds", end)
-        return Lease.read(self._transport.put(f"/leases/{ident}", body, key=str(uuid4()))["lease"])
+        return self._change(ident, body, key=str(uuid4()))
 
     def swap(
         self, ident: str, *, server: str | None = None, host: str | None = None, servers: Sequence[str] = ()
     ) -> Lease:
         """Swap the host with this server on it, or this host; `servers` are the ids of all servers on it."""
-        named = {"server": server, "host": host}
-        body: dict[str, Any] = {key: value for key, value in named.items() if value is not None}
-        if servers:
-            body["servers"] = list(servers)
-        return Lease.read(self._transport.post(f"/leases/{ident}/swap", body)["lease"])
+        body = said(server=server, host=host, servers=list(servers))
+        return self._one(self._transport.post(f"/leases/{ident}/swap", body))
 
     def lend(
         self,
@@ -278,11 +229,8 @@ class Leases:
         reservation_id: str | None = None,
     ) -> SubLease:
         """Lend an amount of hosts that nothing uses, or these hosts, to another project up to `end`, else all along."""
-        asked = {"amount": amount, "hosts": list(hosts) or None, "reservation_id": reservation_id}
-        body: dict[str, Any] = {"name": name, "project_id": project_id}
-        body |= {key: value for key, value in asked.items() if value is not None}
-        if end is not None:
-            body["end_date"] = write_time(end)
+        body = {"name": name, "project_id": project_id}
+        body |= said(amount=amount, hosts=list(hosts), reservation_id=reservation_id, end_date=end)
         path = f"/leases/{ident}/sub-leases"
         return SubLease.read(self._transport.post(path, body, key=str(uuid4()))["sub_lease"])
 
@@ -296,7 +244,7 @@ class Leases:
 
     def heal(self, ident: str) -> Lease:
         """Have what has failed or is missing replaced, as far as others are free."""
-        return Lease.read(self._transport.post(f"/leases/{ident}/heal", {})["lease"])
+        return self._one(self._transport.post(f"/leases/{ident}/heal", {}))
 
     def resources(self, ident: str) -> Sequence[Holding]:
         """Return the resources that the lease has, by reservation."""
@@ -311,21 +259,12 @@ class Leases:
         part = f"/leases/{ident}/reservations/{reservation_id}"
         self._transport.delete(part if resource is None else f"{part}/resources/{resource}")
 
-    def delete(self, ident: str) -> None:
-        self._transport.delete(f"/leases/{ident}")
-
-
-def _one(name: str, among: Sequence[Lease]) -> Lease:
-    """Return the only one of these leases with this name; raises NotFoundError."""
-    leases = {each.id: each for each in among}
-    return leases[one_named("lease", name, ((each.id, each.name) for each in among))]
-
 
 def _date(absolute: str, later: str, earlier: str, value: datetime | timedelta | None) -> dict[str, Any]:
     """Return the key of the API that says this change of a date; none for no change."""
     if value is None:
         return {}
     if not isinstance(value, timedelta):
-        return {absolute: write_time(value)}
+        return said(**{absolute: value})
     seconds = int(value.total_seconds())
     return {later: seconds} if seconds >= 0 else {earlier: -seconds}

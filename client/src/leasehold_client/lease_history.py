@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leasehold_client.wire import read_time
+from leasehold_client.answer import Answer, read_as
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Held(Answer):
     """What a reservation held over `[start, end)`, aware and in UTC; the name is None for who may not list hosts."""
 
     reservation_id: str
@@ -69,28 +69,8 @@ class LeaseHistory:
         """Return the history of an answer."""
         held = values["held"]
         changes = [_change(each, first=number == 0) for number, each in enumerate(values["changes"])]
-        return cls(changes, None if held is None else [_held(each) for each in held], values)
+        return cls(changes, None if held is None else [Held.read(each) for each in held], values)
 
 
 def _change(values: Mapping[str, Any], *, first: bool) -> Change:
-    return Change(
-        id=values["id"],
-        time=read_time(values["time"]),
-        type=values["type"],
-        by=values["by"],
-        user_id=values["user_id"],
-        differences=[Difference(**each) for each in values["changes"]],
-        first=first,
-    )
-
-
-def _held(values: Mapping[str, Any]) -> Held:
-    return Held(
-        reservation_id=values["reservation_id"],
-        resource_type=values["resource_type"],
-        name=values["name"],
-        slots=values["slots"],
-        start=read_time(values["start_date"]),
-        end=read_time(values["end_date"]),
-        going_on=values["going_on"],
-    )
+    return read_as(Change, values, differences=[Difference(**each) for each in values["changes"]], first=first)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leasehold_client.collection import Collection, said
-from leasehold_client.wire import read_time, write_time
+from leasehold_client.answer import Answer
+from leasehold_client.collection import Collection
+from leasehold_client.wire import said
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Maintenance:
+class Maintenance(Answer):
     """Hosts that nobody gets over `[start, end)`, aware and in UTC; `moved` and `warned` are ids of leases."""
 
     id: str
@@ -27,21 +28,6 @@ class Maintenance:
     warned: tuple[str, ...]
     values: Mapping[str, Any]
 
-    @classmethod
-    def read(cls, values: Mapping[str, Any]) -> Maintenance:
-        """Return the window of an answer."""
-        return cls(
-            id=values["id"],
-            name=values["name"],
-            start=read_time(values["start_date"]),
-            end=read_time(values["end_date"]),
-            status=values["status"],
-            hosts=tuple(values["hosts"]),
-            moved=tuple(values["moved"]),
-            warned=tuple(values["warned"]),
-            values=values,
-        )
-
 
 class Maintenances(Collection[Maintenance]):
     """All maintenance windows; by default only administrators see and make them."""
@@ -53,5 +39,6 @@ class Maintenances(Collection[Maintenance]):
         self, name: str, host_ids: Sequence[str], start: datetime, end: datetime, on_conflict: str | None = None
     ) -> Maintenance:
         """Promise these hosts to nobody else; `on_conflict` says what becomes of leases that have them."""
-        dates = {"start_date": write_time(start), "end_date": write_time(end)}
-        return self._create(said(name=name, hosts=list(host_ids), on_conflict=on_conflict, **dates))
+        return self._create(
+            said(name=name, hosts=list(host_ids), start_date=start, end_date=end, on_conflict=on_conflict)
+        )

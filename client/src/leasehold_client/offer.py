@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from leasehold_client.collection import OwnCollection, said
+from leasehold_client.answer import Answer, read_as
+from leasehold_client.collection import OwnCollection
 from leasehold_client.lease import Lease
-from leasehold_client.wire import read_time
+from leasehold_client.wire import read_time, said
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Answer):
     """A lease that is held until `expires`, aware and in UTC; its id is that of the lease."""
 
     id: str
@@ -35,8 +36,7 @@ class Offer:
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Offer:
         """Return the offer of an answer."""
-        lease, expires = Lease.read(values["lease"]), read_time(values["expires_at"])
-        return cls(id=values["id"], state=values["state"], expires=expires, lease=lease, values=values)
+        return read_as(cls, values, expires=read_time(values["expires_at"]), lease=Lease.read(values["lease"]))
 
 
 class Offers(OwnCollection[Offer]):
@@ -47,8 +47,7 @@ class Offers(OwnCollection[Offer]):
 
     def create(self, request: LeaseRequest, hold: timedelta | None = None) -> Offer:
         """Have a lease offered, and held for so long; None is what the operators have configured."""
-        seconds = None if hold is None else int(hold.total_seconds())
-        return self._create({**request.body(), **said(hold_seconds=seconds)}, key=str(uuid4()))
+        return self._create({**request.body(), **said(hold_seconds=hold)}, key=str(uuid4()))
 
     def accept(self, ident: str) -> Lease:
         """Make the offer a lease."""

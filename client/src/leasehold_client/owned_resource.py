@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from leasehold_client.answer import Answer, read_as
 from leasehold_client.collection import OwnCollection
-from leasehold_client.wire import read_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnedUse:
+class OwnedUse(Answer):
     """A lease, of whatever project, that uses a resource; its dates are aware and in UTC."""
 
     id: str
@@ -23,15 +23,9 @@ class OwnedUse:
     end: datetime
     status: str
 
-    @classmethod
-    def read(cls, values: Mapping[str, Any]) -> OwnedUse:
-        """Return the use of an answer."""
-        dates = read_time(values["start_date"]), read_time(values["end_date"])
-        return cls(values["id"], values["project_id"], *dates, values["status"])
-
 
 @dataclass(frozen=True, slots=True)
-class OwnedResource:
+class OwnedResource(Answer):
     """A resource of the project `owner`, and the leases that use it, the first to begin first."""
 
     id: str
@@ -44,9 +38,7 @@ class OwnedResource:
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> OwnedResource:
         """Return the resource of an answer."""
-        keys = ("id", "resource_type", "name", "owner")
-        leases = [OwnedUse.read(each) for each in values["leases"]]
-        return cls(**{key: values[key] for key in keys}, leases=leases, values=values)
+        return read_as(cls, values, leases=[OwnedUse.read(each) for each in values["leases"]])
 
 
 class OwnedResources(OwnCollection[OwnedResource]):

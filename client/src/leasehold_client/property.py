@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from leasehold_client.transport import Calls
 from leasehold_client.wire import under
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
-
-    from leasehold_client.transport import Transport
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +27,8 @@ class Property:
         return cls(values["property"], values.get("private"), tuple(values.get("values") or ()))
 
 
-class Properties:
+class Properties(Calls):
     """The properties of all resources of a type; None is the hosts."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def list(self, resource_type: str | None = None, *, detail: bool = False, private: bool = False) -> list[Property]:
         """Return the public properties, and with `private` all; `detail` adds the values that occur."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from leasehold_client.transport import Calls
 from leasehold_client.wire import read_time, write_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
-
-    from leasehold_client.transport import Transport
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +26,8 @@ class RefusalCount:
     projects: int
 
 
-class Refusals:
+class Refusals(Calls):
     """Counts of refused requests of all projects; by default for administrators."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def list(self, start: datetime, end: datetime) -> Sequence[RefusalCount]:
         """Return the counts of the hours that begin in [start, end), oldest first."""

@@ -5,20 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from leasehold_client.answer import Answer
 from leasehold_client.availability import Availability, FreeWindows, asked_of
+from leasehold_client.transport import Calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from leasehold_client.availability import Wish
-    from leasehold_client.transport import Transport
 
 Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class Region(Answer):
     """A region, and the URL at which its service takes requests; `here` is true of the one that was asked."""
 
     name: str
@@ -36,16 +37,12 @@ class InRegion(Generic[Found]):
     reason: str | None
 
 
-class Regions:
+class Regions(Calls):
     """Questions about all regions, which the service asks of its peers; every member of a project may ask."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def list(self) -> Sequence[Region]:
         """Return the regions that the service knows, its own first."""
-        answer = self._transport.get("/regions")
-        return [Region(each["name"], each["endpoint"], each["here"]) for each in answer["regions"]]
+        return [Region.read(each) for each in self._transport.get("/regions")["regions"]]
 
     def availability(
         self, reservation: Mapping[str, Any], start: datetime, end: datetime, names: Iterable[str] | None = None

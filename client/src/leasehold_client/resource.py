@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leasehold_client.named import is_id, one_named
+from leasehold_client.answer import Answer, read_as
+from leasehold_client.collection import Collection
 from leasehold_client.part import ALL
+from leasehold_client.transport import Calls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class ResourceType:
+class ResourceType(Answer):
     """A type that can be leased; of an `enrolled` one, administrators say which resources there are."""
 
     name: str
@@ -26,11 +28,11 @@ class ResourceType:
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> ResourceType:
         """Return the type of an answer."""
-        return cls(values["resource_type"], values["noun"], values["enrolled"])
+        return read_as(cls, values, name=values["resource_type"])
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(Answer):
     """Something that can be leased; `capacity` is by resource class."""
 
     id: str
@@ -41,22 +43,9 @@ class Resource:
     capacity: Mapping[str, int]
     values: Mapping[str, Any]
 
-    @classmethod
-    def read(cls, values: Mapping[str, Any]) -> Resource:
-        """Return the resource of an answer."""
-        return cls(
-            id=values["id"],
-            name=values["name"],
-            reservable=values["reservable"],
-            health=values["health"],
-            pool=values["pool"],
-            capacity=values["capacity"],
-            values=values,
-        )
-
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Answer):
     """Something that could be enrolled for a pool; `refused` says why it would be refused."""
 
     id: str
@@ -67,18 +56,35 @@ class Candidate:
     refused: str | None
     values: Mapping[str, Any]
 
-    @classmethod
-    def read(cls, values: Mapping[str, Any]) -> Candidate:
-        """Return the candidate of an answer."""
-        keys = ("id", "name", "up", "enabled", "pool", "refused")
-        return cls(**{key: values[key] for key in keys}, values=values)
+
+class ResourcesOfType(Collection[Resource]):
+    """The resources of one type."""
+
+    ONE, MANY, NOUN = "resource", "resources", "resource"
+    THING = Resource
+
+    def __init__(self, transport: Transport, resource_type: str) -> None:
+        super().__init__(transport)
+        self.PATH = f"/resources/{resource_type}"
+
+    def create(self, values: Mapping[str, Any], properties: Mapping[str, str]) -> Resource:
+        """Enrol a resource; `values` are what its type needs to find it."""
+        return self._create({**values, "properties": dict(properties)})
+
+    def change(self, ident: str, values: Mapping[str, Any]) -> Resource:
+        """Set `properties`, None for those to remove, or other keys that the API lets change."""
+        return self._change(ident, values)
+
+    def _is_id(self, name: str) -> bool:
+        return name.isdigit() or super()._is_id(name)
 
 
-class Resources:
+class Resources(Calls):
     """The resources of every type; by default only administrators see and change them."""
 
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
+    def of(self, resource_type: str) -> ResourcesOfType:
+        """Return the resources of one type."""
+        return ResourcesOfType(self._transport, resource_type)
 
     def types(self) -> list[ResourceType]:
         """Return the resource types that are switched on."""
@@ -90,27 +96,22 @@ class Resources:
         return [Candidate.read(each) for each in answer["candidates"]]
 
     def list(self, resource_type: str, part: Part = ALL) -> list[Resource]:
-        answer = self._transport.get(f"/resources/{resource_type}", part.query())
-        return [Resource.read(each) for each in answer["resources"]]
+        return self.of(resource_type).list(part)
 
     def get(self, resource_type: str, ident: str) -> Resource:
-        return Resource.read(self._transport.get(f"/resources/{resource_type}/{ident}")["resource"])
+        return self.of(resource_type).get(ident)
 
     def find(self, resource_type: str, name: str) -> Resource:
         """Return the resource with this id, or the only one with this name; raises NotFoundError."""
-        if name.isdigit() or is_id(name):
-            return self.get(resource_type, name)
-        found = {each.id: each for each in self.list(resource_type)}
-        return found[one_named("resource", name, ((each.id, each.name) for each in found.values()))]
+        return self.of(resource_type).find(name)
 
     def create(self, resource_type: str, values: Mapping[str, Any], properties: Mapping[str, str]) -> Resource:
         """Enrol a resource; `values` are what its type needs to find it."""
-        body = {**values, "properties": dict(properties)}
-        return Resource.read(self._transport.post(f"/resources/{resource_type}", body)["resource"])
+        return self.of(resource_type).create(values, properties)
 
     def change(self, resource_type: str, ident: str, values: Mapping[str, Any]) -> Resource:
         """Set `properties`, None for those to remove, or other keys that the API lets change."""
-        return Resource.read(self._transport.put(f"/resources/{resource_type}/{ident}", values)["resource"])
+        return self.of(resource_type).change(ident, values)
 
     def delete(self, resource_type: str, ident: str) -> None:
-        self._transport.delete(f"/resources/{resource_type}/{ident}")
+        self.of(resource_type).delete(ident)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from leasehold_client.collection import OwnCollection, said
-from leasehold_client.wire import read_time, write_time
+from leasehold_client.answer import Answer, read_as
+from leasehold_client.collection import OwnCollection
+from leasehold_client.wire import read_time, said
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Occurrence:
+class Occurrence(Answer):
     """One lease of a series over `[start, end)`, aware and in UTC; `refusal` is a sentence, None if it was granted.
 
     `planned` is when the rule has it, None if that is so.
@@ -32,18 +33,16 @@ class Occurrence:
     def read(cls, values: Mapping[str, Any]) -> Occurrence:
         """Return the occurrence of an answer."""
         refused, planned = values["refused"], values.get("planned")
-        return cls(
-            start=read_time(values["start_date"]),
-            end=read_time(values["end_date"]),
+        return read_as(
+            cls,
+            values,
             planned=planned and (read_time(planned["start_date"]), read_time(planned["end_date"])),
-            lease_id=values["lease_id"],
-            status=values["status"],
             refusal=None if refused is None else refused["error_message"],
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class Series(Answer):
     """Leases by a recurrence rule of RFC 5545."""
 
     id: str
@@ -55,8 +54,7 @@ class Series:
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Series:
         """Return the series of an answer."""
-        occurrences = tuple(map(Occurrence.read, values["occurrences"]))
-        return cls(values["id"], values["name"], values["rule"], occurrences, values)
+        return read_as(cls, values, occurrences=tuple(map(Occurrence.read, values["occurrences"])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +73,8 @@ class SeriesRequest:
         """Return it as the API reads it."""
         return said(
             name=self.name,
-            start_date=write_time(self.start),
-            end_date=write_time(self.end),
+            start_date=self.start,
+            end_date=self.end,
             rule=self.rule,
             reservations=[dict(each) for each in self.reservations],
             time_zone=self.time_zone,
@@ -107,10 +105,5 @@ class SeriesCalls(OwnCollection[Series]):
 
         The dates are those of the first occurrence. `reservations` has what changes about each, in their order.
         """
-        body = said(
-            name=name,
-            start_date=None if start is None else write_time(start),
-            end_date=None if end is None else write_time(end),
-            reservations=[dict(each) for each in reservations],
-        )
-        return self._one(self._transport.put(f"{self.PATH}/{ident}", body))
+        parts = [dict(each) for each in reservations]
+        return self._change(ident, said(name=name, start_date=start, end_date=end, reservations=parts))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leasehold_client.wire import read_time
+from leasehold_client.answer import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class SubLease:
+class SubLease(Answer):
     """Hosts that are lent to a project, as their lender sees it; dates are aware and in UTC."""
 
     id: str
@@ -23,16 +23,3 @@ class SubLease:
     status: str
     amount: int
     values: Mapping[str, Any]
-
-    @classmethod
-    def read(cls, values: Mapping[str, Any]) -> SubLease:
-        """Return the sub-lease of an answer."""
-        return cls(
-            id=values["id"],
-            project_id=values["project_id"],
-            start=read_time(values["start_date"]),
-            end=read_time(values["end_date"]),
-            status=values["status"],
-            amount=values["amount"],
-            values=values,
-        )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leasehold_client.collection import OwnCollection, said
-from leasehold_client.wire import read_time
+from leasehold_client.answer import Answer, read_as
+from leasehold_client.collection import OwnCollection
+from leasehold_client.wire import said
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Subscription:
+class Subscription(Answer):
     """Where events are sent to; `secret` is there only in the answer that made it."""
 
     id: str
@@ -32,18 +33,11 @@ class Subscription:
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Subscription:
         """Return the subscription of an answer."""
-        return cls(
-            id=values["id"],
-            channel=values["channel"],
-            target=values["target"],
-            status=values["status"],
-            secret=values.get("secret"),
-            values=values,
-        )
+        return read_as(cls, values, secret=values.get("secret"))
 
 
 @dataclass(frozen=True, slots=True)
-class DeadLetter:
+class DeadLetter(Answer):
     """An event that the receiver refused; `died_at` is aware and in UTC."""
 
     id: str
@@ -51,12 +45,6 @@ class DeadLetter:
     lease_id: str | None
     died_at: datetime
     error: str
-
-    @classmethod
-    def read(cls, values: Mapping[str, Any]) -> DeadLetter:
-        """Return the dead letter of an answer."""
-        died_at = read_time(values["died_at"])
-        return cls(values["id"], values["type"], values["lease_id"], died_at, values["error"])
 
 
 class Subscriptions(OwnCollection[Subscription]):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from leasehold_client.answer import Answer, read_as
 from leasehold_client.collection import OwnCollection
 from leasehold_client.named import is_id
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
+class Template(Answer):
     """A request for leases without dates; `lasts` is the length of its leases, if it has one."""
 
     id: str
@@ -28,14 +29,8 @@ class Template:
     def read(cls, values: Mapping[str, Any]) -> Template:
         """Return the template of an answer."""
         seconds = values["duration_seconds"]
-        return cls(
-            id=values["id"],
-            name=values["name"],
-            public=values["public"],
-            lasts=None if seconds is None else timedelta(seconds=seconds),
-            reservations=tuple(values["reservations"] or ()),
-            values=values,
-        )
+        lasts = None if seconds is None else timedelta(seconds=seconds)
+        return read_as(cls, values, lasts=lasts, reservations=tuple(values["reservations"] or ()))
 
 
 class Templates(OwnCollection[Template]):
@@ -55,4 +50,4 @@ class Templates(OwnCollection[Template]):
 
     def change(self, ident: str, changes: Mapping[str, Any]) -> Template:
         """Change these keys of the template, such as its name; None removes what it keeps."""
-        return self._one(self._transport.put(f"{self.PATH}/{ident}", changes))
+        return self._change(ident, changes)

@@ -110,6 +110,13 @@ class Transport:
         return root if root.endswith(_ROOT) else root + _ROOT
 
 
+class Calls:
+    """Calls of the API over a transport."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+
 def _once(key: str | None) -> dict[str, str]:
     return {} if key is None else {"Idempotency-Key": key}
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 
 def read_time(text: str) -> datetime:
@@ -14,6 +15,20 @@ def read_time(text: str) -> datetime:
 def write_time(moment: datetime) -> str:
     """Return an aware time in ISO 8601, in UTC and to the second."""
     return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def said(**values: Any) -> dict[str, Any]:
+    """Return the keys of a request without those that say nothing: None, and no members.
+
+    Aware times are written as the API reads them, and durations in seconds.
+    """
+    return {key: _written(value) for key, value in values.items() if value is not None and value not in ([], ())}
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, timedelta):
+        return int(value.total_seconds())
+    return write_time(value) if isinstance(value, datetime) else value
 
 
 def under(resource_type: str | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold_client.cli import typed
-from leasehold_client.cli.base import TalkingShow, fields, written
+from leasehold_client.cli.base import TalkingShow, attributes, fields, written
 from leasehold_client.cli.lease_options import add_properties, properties
 from leasehold_client.cli.things import DeleteThing, Kind, ListOwn, ShowThing, thing_fields
 from leasehold_client.cli.times import DURATIONS
@@ -19,14 +19,8 @@ if TYPE_CHECKING:
 _KIND: Kind[Alarm] = Kind(
     "alarm",
     "/alarms",
-    lambda client: client.alarms,
-    {
-        "name": lambda _, alarm: alarm.name,
-        "id": lambda _, alarm: alarm.id,
-        "state": lambda _, alarm: alarm.state,
-        "below": lambda _, alarm: alarm.below,
-        "available": lambda _, alarm: alarm.available,
-    },
+    lambda client, _: client.alarms,
+    attributes("name", "id", "state", "below", "available"),
 )
 
 
@@ -55,8 +49,7 @@ class DeleteAlarm(DeleteThing):
 class CreateAlarm(TalkingShow):
     """Have the project told when less could be leased than this, and when there is enough again."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("name", type=typed.name, metavar="ALARM", help="Name for the alarm")
         parser.add_argument("--below", type=int, required=True, metavar="<number>", help="low while there are fewer")
         parser.add_argument(
@@ -74,7 +67,6 @@ class CreateAlarm(TalkingShow):
             metavar="<key=value,…>",
             help="of what this reservation asks for (default: hosts); how many it asks for does not matter",
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         reservation = dict(parsed_args.reservation)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Mapping
 
-    from leasehold_client.allocation import Allocation, Booking
+    from leasehold_client.allocation import Allocation
     from leasehold_client.cli.base import Talking
 
 
@@ -21,45 +21,42 @@ _PATH = "/os-hosts/allocations"
 """Those of every other type have the same options."""
 
 
-def _cells(command: Talking) -> Mapping[str, Callable[[Allocation], object]]:
-    """Return the cells of an allocation; for people a line for each booking, the first one first."""
+def _bookings(command: Talking, found: Allocation) -> Shown:
+    """Return the cell of the bookings; for people a line for each of them, the first one first."""
     zone = command.clock.zone
+    lines = [
+        f"{show_moment(each.start, zone)} until {show_moment(each.end, zone)}  lease {each.lease_id}"
+        for each in sorted(found.bookings, key=lambda booking: booking.start)
+    ]
+    return Shown(found.values["reservations"], "\n".join(lines))
 
-    def line(booking: Booking) -> str:
-        times = f"{show_moment(booking.start, zone)} until {show_moment(booking.end, zone)}"
-        return f"{times}  lease {booking.lease_id}"
 
-    def bookings(each: Allocation) -> Shown:
-        ordered = sorted(each.bookings, key=lambda booking: booking.start)
-        return Shown(each.values["reservations"], "\n".join(map(line, ordered)))
-
-    return {"resource_id": lambda each: each.host_id, "reservations": bookings}
+_CELLS: Mapping[str, Callable[[Talking, Allocation], object]] = {
+    "resource_id": lambda _, found: found.host_id,
+    "reservations": _bookings,
+}
 
 
 class ListAllocations(TalkingLister):
     """List allocations for all resources of a type."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         _add_filters(parser)
         add_part(parser, self.clock, _PATH, ("resource_id",), "resource_id")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
         named = {"lease_id": parsed_args.lease_id, "reservation_id": parsed_args.reservation_id}
         part = asked_part(parsed_args, _PATH)
         found = self.client.allocations.list(parsed_args.resource_type, **named, part=part)
-        return rows_of(found, _cells(self), parsed_args, part)
+        return rows_of(self, found, _CELLS, parsed_args, part)
 
 
 class ShowAllocations(TalkingShow):
     """Show allocations of one resource."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         _add_filters(parser)
         parser.add_argument("resource", metavar="RESOURCE", help="ID or name of resource to look up")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         kind, word = parsed_args.resource_type, parsed_args.resource
@@ -69,7 +66,7 @@ class ShowAllocations(TalkingShow):
             lease_id=parsed_args.lease_id,
             reservation_id=parsed_args.reservation_id,
         )
-        return fields({title: cell(found) for title, cell in _cells(self).items()})
+        return fields({title: cell(self, found) for title, cell in _CELLS.items()})
 
 
 def _add_filters(parser: argparse.ArgumentParser) -> None:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from leasehold_client.cli import typed
 from leasehold_client.cli.base import TalkingLister
 from leasehold_client.cli.columns import Shown
-from leasehold_client.cli.lease_options import add_contents, add_dates, add_properties, properties
+from leasehold_client.cli.lease_options import (
+    add_contents,
+    add_dates,
+    add_properties,
+    add_span,
+    properties,
+    span_to_come,
+)
 from leasehold_client.cli.searching import TITLES as OF_WINDOWS
 from leasehold_client.cli.searching import add_search, asked_windows, reasons, window_rows
 from leasehold_client.cli.shown import show_span
-from leasehold_client.cli.times import DURATIONS, MOMENTS
-from leasehold_client.errors import ClientError
 from leasehold_client.lease import HOST
 
 if TYPE_CHECKING:
@@ -22,7 +26,6 @@ if TYPE_CHECKING:
 
     from leasehold_client.availability import Askable, Availability, Step
 
-WEEK = timedelta(days=7)
 _LONGEST_VALUE = 40
 TITLES = ("from", "until", "lasts", "free", "reserved")
 
@@ -30,15 +33,8 @@ TITLES = ("from", "until", "lasts", "free", "reserved")
 class ShowAvailability(TalkingLister):
     """Print how much is free at every moment of a time, and how much one lease of all of it would get."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        moment = typed.moment_of(self.clock)
-        parser.add_argument("--from", dest="start", type=moment, metavar="<time>", help=f"{MOMENTS} (default: now)")
-        end = parser.add_mutually_exclusive_group()
-        end.add_argument("--until", dest="end", type=typed.end_of(self.clock), metavar="<time>", help="end")
-        end.add_argument(
-            "--for", dest="lasts", type=typed.duration, metavar="<duration>", help=f"how long, {DURATIONS} (default 7d)"
-        )
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        add_span(parser, self.clock)
         add_properties(parser, "only of hosts for which this holds")
         parser.add_argument(
             "--reservation",
@@ -47,7 +43,6 @@ class ShowAvailability(TalkingLister):
             metavar="<key=value,…>",
             help="of what this reservation asks for (default: hosts); how many it asks for does not matter",
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
         found = self.client.availability.show(*self.asked(parsed_args))
@@ -59,11 +54,7 @@ class ShowAvailability(TalkingLister):
         reservation = dict(options.reservation)
         if options.conditions:
             reservation["resource_properties"] = properties(options)
-        start = max(options.start or self.clock.now(), self.clock.now())
-        end = options.end or start + (options.lasts or WEEK)
-        if end <= start:
-            raise ClientError("The time ends before it begins, or is over. Write a later --until.")
-        return reservation, start, end
+        return reservation, *span_to_come(options, self.clock.now())
 
     def row(self, step: Step) -> tuple[object, ...]:
         """Return the cells of a step."""
@@ -75,8 +66,7 @@ class ShowAvailability(TalkingLister):
 class SearchWindows(TalkingLister):
     """Print the first windows in which a lease would be granted, earliest first. Nothing is leased."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         add_dates(parser, self.clock)
         add_contents(parser)
         add_search(parser, self.clock)
@@ -84,7 +74,6 @@ class SearchWindows(TalkingLister):
             "--project", dest="project_id", metavar="<project>", help="for this project, by ID: for administrators"
         )
         parser.add_argument("--limit", type=int, default=3, metavar="<number>", help="so many windows (default: 3)")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
         wish = asked_windows(self, parsed_args)
@@ -97,12 +86,10 @@ class SearchWindows(TalkingLister):
 class ListAskable(TalkingLister):
     """Print by which properties leases can choose hosts, with the values that there are."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "resource_type", metavar="RESOURCE_TYPE", nargs="?", help="of this type, such as virtual:instance"
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
         found = self.client.availability.properties(parsed_args.resource_type)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+from datetime import datetime
+from functools import partial
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,13 +24,13 @@ from leasehold_client.wire import write_time
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from datetime import datetime
 
     from leasehold_client.cli.zone import Clock
     from leasehold_client.client import Client
 
 NAME = "leasehold"
 """The client's name among those of the application: the API name of the plugin."""
+_TIMES = {"start_date": "start", "end_date": "end"}
 
 
 class Talking(Command):
@@ -41,6 +43,17 @@ class Talking(Command):
         if isinstance(self.app.stdout, TextIOWrapper):
             # What the encoding of the output does not have is written out, as Python does on stderr.
             self.app.stdout.reconfigure(errors="backslashreplace")
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Called by cliff; a table on a terminal is no wider than that."""
+        parser = super().get_parser(prog_name)
+        # Elsewhere, as in a file or a pipe, nothing is broken into several lines.
+        parser.set_defaults(fit_width=self.app.stdout.isatty())
+        self.add_options(parser)
+        return parser
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the arguments and options of the command, after those of every table."""
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Called by cliff; a refusal does not steer the terminal, and says which other command of ours explains it."""
@@ -81,10 +94,6 @@ class TalkingLister(Talking, Lister):
 
     nothing = "There is nothing to list."
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the options of every table; on a terminal it is no wider than that."""
-        return _fitting(self, super().get_parser(prog_name))
-
     def produce_output(
         self, parsed_args: argparse.Namespace, column_names: Sequence[str], data: Iterable[Sequence[Any]]
     ) -> int:
@@ -104,19 +113,9 @@ class TalkingShow(Talking, ShowOne):
         """The formats: those of cliff, and CSV."""
         return "leasehold.formatter.show"
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the options of every table; on a terminal it is no wider than that."""
-        return _fitting(self, super().get_parser(prog_name))
-
     def produce_output(self, parsed_args: argparse.Namespace, column_names: Sequence[str], data: Sequence[Any]) -> int:
         """Called by cliff."""
         return super().produce_output(parsed_args, column_names, cells(data))
-
-
-def _fitting(command: Talking, parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    # Elsewhere, as in a file or a pipe, nothing is broken into several lines.
-    parser.set_defaults(fit_width=command.app.stdout.isatty())
-    return parser
 
 
 def written(command: Talking, words: Sequence[str]) -> str:
@@ -136,14 +135,24 @@ def add_sorting(parser: argparse.ArgumentParser, columns: Iterable[str], default
     )
 
 
+def attributes(*titles: str) -> dict[str, Callable[[Talking, Any], object]]:
+    """Return the cells of columns that are attributes of a thing; `start_date` and `end_date` are its times."""
+    return {title: partial(_attribute, _TIMES.get(title, title)) for title in titles}
+
+
+def _attribute(name: str, command: Talking, thing: Any) -> object:
+    value = getattr(thing, name)
+    return command.moment(value) if isinstance(value, datetime) else value
+
+
 def sorted_rows(
-    values: Iterable[Any], cells: Mapping[str, Callable[[Any], object]], by: str | None
+    command: Talking, values: Iterable[Any], cells: Mapping[str, Callable[[Talking, Any], object]], by: str | None
 ) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
     """Return titles and rows of a table, in the order of one column's cells, or None: as they come.
 
-    `cells` makes a cell of each value.
+    `cells` makes a cell of each value, for the user of the command.
     """
-    rows = [tuple(make(each) for make in cells.values()) for each in values]
+    rows = [tuple(make(command, each) for make in cells.values()) for each in values]
     if by is None:
         return tuple(cells), rows
     title = list(cells).index(by)

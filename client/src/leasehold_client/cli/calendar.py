@@ -9,10 +9,9 @@ from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from leasehold_client.cli import typed
 from leasehold_client.cli.base import Talking
 from leasehold_client.cli.drawing import Count, Row, Style, draw, draw_counts
-from leasehold_client.cli.times import DURATIONS
+from leasehold_client.cli.lease_options import WEEK, add_span
 from leasehold_client.cli.visible import one_line
 from leasehold_client.errors import ApiError
 from leasehold_client.event import LATEST, LONGEST_WAIT
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
     from leasehold_client import Client
 
-WEEK = timedelta(days=7)
 _CLEAR = "\x1b[H\x1b[2J"
 _NO_TERMINAL = (100, 24)
 
@@ -33,23 +31,11 @@ _NO_TERMINAL = (100, 24)
 class ShowCalendar(Talking):
     """Draw when which hosts are free, as wide as the terminal; for who may not list hosts, how many are."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        moment = typed.moment_of(self.clock)
-        parser.add_argument("--from", dest="start", type=moment, metavar="<time>", help="begin (default: now)")
-        end = parser.add_mutually_exclusive_group()
-        end.add_argument("--until", dest="end", type=typed.end_of(self.clock), metavar="<time>", help="end")
-        end.add_argument(
-            "--for",
-            dest="lasts",
-            type=typed.duration,
-            metavar="<duration>",
-            help=f"how long, {DURATIONS} (default 7d)",
-        )
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        add_span(parser, self.clock, "begin")
         parser.add_argument("--ascii", action="store_true", help="use letters of ASCII only")
         parser.add_argument("--no-color", action="store_true", help="use no colour; so does the variable NO_COLOR")
         parser.add_argument("--watch", action="store_true", help="draw it again when something happens, until Ctrl-C")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         if not parsed_args.watch:

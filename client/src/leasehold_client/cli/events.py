@@ -26,8 +26,7 @@ _WIDEST_TYPE = 24
 class ListEvents(Talking):
     """Print what happened to a lease, or to all leases of the project, oldest first; a line for each event."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("lease", metavar="LEASE", nargs="?", help="ID or name of lease (default: all leases)")
         parser.add_argument("--follow", action="store_true", help="go on with what happens, until Ctrl-C")
         parser.add_argument("--new", action="store_true", help="leave out what has happened already; with --follow")
@@ -36,7 +35,6 @@ class ListEvents(Talking):
         since = f"only what happened at this time or later, {PAST_MOMENTS}"
         parser.add_argument("--since", type=typed.past_of(self.clock), metavar="<time>", help=since)
         parser.add_argument("--json", action="store_true", help="print each event as a line of JSON")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         named = parsed_args.lease

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold_client.cli import typed
-from leasehold_client.cli.base import TalkingShow, fields
+from leasehold_client.cli.base import TalkingShow, attributes, fields
 from leasehold_client.cli.things import DeleteThing, Kind, ListOwn, ShowThing, thing_fields
 
 if TYPE_CHECKING:
@@ -16,13 +16,8 @@ if TYPE_CHECKING:
 _KIND: Kind[Feed] = Kind(
     "feed",
     "/feeds",
-    lambda client: client.feeds,
-    {
-        "name": lambda _, feed: feed.name,
-        "id": lambda _, feed: feed.id,
-        "own": lambda _, feed: feed.own,
-        "user_id": lambda _, feed: feed.values["user_id"],
-    },
+    lambda client, _: client.feeds,
+    attributes("name", "id", "own") | {"user_id": lambda _, feed: feed.values["user_id"]},
 )
 
 
@@ -47,13 +42,11 @@ class DeleteFeed(DeleteThing):
 class CreateFeed(TalkingShow):
     """Make an address at which calendar programs read leases, without a login. It is shown only here."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "name", type=typed.name, metavar="FEED", help="Name for the feed, which calendar programs show"
         )
         parser.add_argument("--own", action="store_true", help="only your leases, and not all of the project")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         made = self.client.feeds.create(parsed_args.name, own=parsed_args.own)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from leasehold_client.cli import typed
 from leasehold_client.cli.base import Talking, TalkingLister
 from leasehold_client.cli.calendar import style_of
 from leasehold_client.cli.drawing import Level, draw_levels
-from leasehold_client.cli.times import DURATIONS, MOMENTS
-from leasehold_client.errors import ClientError
+from leasehold_client.cli.lease_options import add_span, span_to_come
 
 if TYPE_CHECKING:
     import argparse
 
     from leasehold_client.forecast import Expectation, Forecast, ForecastStep
 
-WEEK = timedelta(days=7)
 ROWS = 12
 TITLES = ("from", "capacity", "promised", "backlog", "expected", "missing")
 _HIGH = ("expected (high)", "missing (high)")
@@ -27,28 +24,17 @@ _OF_LEVELS = ("promised", "waiting", "expected", "high")
 class _Asking(Talking):
     """A command that asks for a forecast, and says on what it rests."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        moment = typed.moment_of(self.clock)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("resource_type", metavar="RESOURCE_TYPE", nargs="?", help="of this type (default: hosts)")
-        parser.add_argument("--from", dest="start", type=moment, metavar="<time>", help=f"{MOMENTS} (default: now)")
-        end = parser.add_mutually_exclusive_group()
-        end.add_argument("--until", dest="end", type=typed.end_of(self.clock), metavar="<time>", help="end")
-        end.add_argument(
-            "--for", dest="lasts", type=typed.duration, metavar="<duration>", help=f"how long, {DURATIONS} (default 7d)"
-        )
+        add_span(parser, self.clock)
         parser.add_argument(
             "--step", type=typed.duration, metavar="<duration>", help="length of a step, in whole hours (default 1h)"
         )
         parser.add_argument("--weeks", type=int, metavar="<number>", help="at most so many past weeks (default: 8)")
-        return parser
 
     def ask(self, options: argparse.Namespace) -> Forecast:
         """Return the forecast, and tell what it rests on; raises ClientError for a time that is over."""
-        start = max(options.start or self.clock.now(), self.clock.now())
-        end = options.end or start + (options.lasts or WEEK)
-        if end <= start:
-            raise ClientError("The time ends before it begins, or is over. Write a later --until.")
+        start, end = span_to_come(options, self.clock.now())
         more: dict[str, Any] = {"step": options.step, "weeks": options.weeks}
         found = self.client.forecasts.show(start, end, resource_type=options.resource_type, **more)
         self.tell(summary(found))
@@ -69,10 +55,9 @@ class ShowForecast(_Asking, TalkingLister):
 class PlotForecast(_Asking):
     """Draw how much will be asked for beside the capacity, as wide as the terminal."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
         parser.add_argument("--ascii", action="store_true", help="use letters of ASCII only")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         levels = [Level(step.start, step.end, heights(step), step.capacity) for step in self.ask(parsed_args).steps]

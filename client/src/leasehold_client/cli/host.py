@@ -5,121 +5,105 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from leasehold_client.cli import typed
-from leasehold_client.cli.base import Talking, TalkingLister, TalkingShow, fields
+from leasehold_client.cli.base import TalkingShow, attributes, fields
 from leasehold_client.cli.lease_options import add_repeated
 from leasehold_client.cli.pairs import each_once
-from leasehold_client.cli.part import add_part, asked_part, rows_of
+from leasehold_client.cli.things import ChangeThing, DeleteThing, Kind, ListThings, ShowThing, plain_fields
 from leasehold_client.errors import ClientError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Mapping
 
     from leasehold_client.cli.lease_options import Adds
     from leasehold_client.host import Host
 
-_PATH = "/os-hosts"
 CHANGES = "--disable REASON, --enable, --pool, --project, --all-projects, --owner or --no-owner"
 """The options of what may change of every resource, for a message."""
-_CELLS: Mapping[str, Callable[[Host], object]] = {
-    "id": lambda host: host.id,
-    "hypervisor_hostname": lambda host: host.name,
-    "vcpus": lambda host: host.vcpus,
-    "memory_mb": lambda host: host.memory_mb,
-    "local_gb": lambda host: host.local_gb,
-    "reservable": lambda host: host.reservable,
-}
+_KIND: Kind[Host] = Kind(
+    "host",
+    "/os-hosts",
+    lambda client, _: client.hosts,
+    {
+        **attributes("id"),
+        "hypervisor_hostname": lambda _, host: host.name,
+        **attributes("vcpus", "memory_mb", "local_gb", "reservable"),
+    },
+    by="hypervisor_hostname",
+    argument="ID or name of {noun} {purpose}",
+)
 
 
-class ListHosts(TalkingLister):
+class ListHosts(ListThings):
     """Print a list of hosts."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        add_part(parser, self.clock, _PATH, _CELLS, "hypervisor_hostname")
-        return parser
-
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
-        part = asked_part(parsed_args, _PATH)
-        return rows_of(self.client.hosts.list(part), _CELLS, parsed_args, part)
+    kind = _KIND
 
 
-class ShowHost(TalkingShow):
+class ShowHost(ShowThing):
     """Show host details."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        _add_host(parser, "ID or name of host to look up")
-        return parser
+    kind = _KIND
 
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
-        return fields(_shown(self.client.hosts.find(parsed_args.host)))
+    def shown(self, found: Host) -> dict[str, object]:
+        """Return what is shown of it."""
+        return plain_fields(found)
 
 
 class CreateHost(TalkingShow):
     """Enrol a host, so that it can be leased."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        _add_host(parser, "Name of the host to add")
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("host", metavar="HOST", help="Name of the host to add")
         _add_extra(parser, "Extra capabilities key/value pairs to add for the host; may be repeated")
         add_pool(parser, "the pool that it is in; a host of the shared one may have servers (default: reservation)")
         add_projects(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         values = each_once(parsed_args.extra) | ({} if parsed_args.pool is None else {"pool": parsed_args.pool})
         values |= named_projects(parsed_args)
-        return fields(_shown(self.client.hosts.create(parsed_args.host, values)))
+        return fields(plain_fields(self.client.hosts.create(parsed_args.host, values)))
 
 
-class SetHost(Talking):
+class SetHost(ChangeThing):
     """Update properties of a host, or take it out of service and put it back."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        _add_host(parser, "ID or name of host to update")
+    kind = _KIND
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
         _add_extra(parser, "Extra capabilities key/value pairs to update for the host; may be repeated")
         add_service(parser)
         add_pool(parser, "draw it into the reservation pool, or give it back to the shared one")
         add_restriction(parser)
-        return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> None:
-        values = each_once(parsed_args.extra) | asked_changes(parsed_args)
+    def changes(self, options: argparse.Namespace) -> dict[str, Any]:
+        """Return the properties and other keys to set."""
+        values = each_once(options.extra) | asked_changes(options)
         if not values:
             raise ClientError(f"Say what to set: --extra KEY=VALUE, {CHANGES}.")
-        self.client.hosts.change(self.client.hosts.find(parsed_args.host).id, values)
-        self.app.stdout.write(f"Updated host: {parsed_args.host}\n")
+        return values
 
 
-class UnsetHost(Talking):
+class UnsetHost(ChangeThing):
     """Remove properties of a host."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        _add_host(parser, "ID or name of host to update")
+    kind = _KIND
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
         parser.add_argument(
             "--extra", action="append", required=True, metavar="<key>", help="Property to remove; may be repeated"
         )
-        return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> None:
-        self.client.hosts.change(self.client.hosts.find(parsed_args.host).id, dict.fromkeys(parsed_args.extra))
-        self.app.stdout.write(f"Updated host: {parsed_args.host}\n")
+    def changes(self, options: argparse.Namespace) -> dict[str, Any]:
+        """Return the properties to remove."""
+        return dict.fromkeys(options.extra)
 
 
-class DeleteHost(Talking):
+class DeleteHost(DeleteThing):
     """Remove a host from those that can be leased."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        _add_host(parser, "ID or name of host to delete")
-        return parser
-
-    def take_action(self, parsed_args: argparse.Namespace) -> None:
-        self.client.hosts.delete(self.client.hosts.find(parsed_args.host).id)
-        self.app.stdout.write(f"Deleted host: {parsed_args.host}\n")
+    kind = _KIND
 
 
 def add_service(parser: argparse.ArgumentParser) -> None:
@@ -178,14 +162,6 @@ def asked_changes(options: argparse.Namespace) -> dict[str, Any]:
     if options.enable:
         values |= {"disabled": False, "disabled_reason": ""}
     return values
-
-
-def _shown(host: Host) -> dict[str, object]:
-    return {key: value for key, value in sorted(host.values.items()) if value is not None}
-
-
-def _add_host(parser: argparse.ArgumentParser, text: str) -> None:
-    parser.add_argument("host", metavar="HOST", help=text)
 
 
 def _add_extra(parser: argparse.ArgumentParser, text: str) -> None:

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 class SetLease(Talking):
     """Update a lease: its name, its dates and its reservations, all or nothing."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         add_lease(parser, "ID or name of lease to update")
         parser.add_argument("--name", type=typed.name, help="New name for the lease")
         changes = "Reservation values to update; its id is that, or its number as in lease show, or its type"
@@ -47,7 +46,6 @@ class SetLease(Talking):
         project, its = "<project>", "a project, by ID, whose servers may"
         add_repeated(parser, "--share-with", "shared", str, project, f"{its} use the lease too")
         add_repeated(parser, "--unshare-with", "unshared", str, project, f"{its} not use it any more")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         lease = self.client.leases.find(parsed_args.lease)
@@ -71,8 +69,7 @@ class SetLease(Talking):
 class ExtendLease(TalkingShow):
     """Let a lease last longer. Where that is refused, say how long it can last, and on a terminal offer it."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         add_lease(parser, "ID or name of lease to extend")
         end = parser.add_mutually_exclusive_group(required=True)
         end.add_argument(
@@ -80,7 +77,6 @@ class ExtendLease(TalkingShow):
         )
         moment = typed.moment_of(self.clock)
         end.add_argument("--until", type=moment, metavar="<time>", help=f"new end in your zone, {MOMENTS}")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         lease = self.client.leases.find(parsed_args.lease)
@@ -93,8 +89,7 @@ class ExtendLease(TalkingShow):
 class SwapHost(TalkingShow):
     """Swap a host of a lease for another one that matches."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         add_lease(parser, "ID or name of lease")
         which = parser.add_mutually_exclusive_group(required=True)
         which.add_argument("--server", metavar="<id>", help="the host with this server on it")
@@ -106,7 +101,6 @@ class SwapHost(TalkingShow):
             metavar="<id>",
             help="a server that is on the host and stays there; name all of them",
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         lease = self.client.leases.find(parsed_args.lease)
@@ -119,10 +113,8 @@ class SwapHost(TalkingShow):
 class HealLease(TalkingShow):
     """Have what has failed in a lease replaced, and what it misses given to it, as far as others are free."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         add_lease(parser, "ID or name of lease to heal")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         lease = self.client.leases.find(parsed_args.lease)
@@ -132,8 +124,7 @@ class HealLease(TalkingShow):
 class DropReservation(Talking):
     """Drop one reservation of a lease, whose servers are deleted at once, or one resource of it that nothing uses."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         add_lease(parser, "ID or name of lease")
         parser.add_argument(
             "reservation",
@@ -143,7 +134,6 @@ class DropReservation(Talking):
         )
         text = "only this host or address, by ID or name, as in lease resources; a smaller max, by lease set, takes any"
         parser.add_argument("--resource", metavar="<resource>", help=text)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         lease, resource = self.client.leases.find(parsed_args.lease), parsed_args.resource
@@ -172,10 +162,8 @@ class DropReservation(Talking):
 class DeleteLease(Talking):
     """Delete a lease; one that runs is ended first."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         add_lease(parser, "ID or name of lease to delete")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         self.client.leases.delete(self.client.leases.find(parsed_args.lease).id)

@@ -41,8 +41,7 @@ if TYPE_CHECKING:
 class CreateLease(TalkingShow):
     """Create a lease. Where it is refused, say what would work, and on a terminal offer it."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("name", type=typed.name, metavar="LEASE", help="Name for the lease")
         add_dates(parser, self.clock).add_argument(
             "--open-ended", action="store_true", help="no end: it goes on until it is deleted or gets an end"
@@ -75,7 +74,6 @@ class CreateLease(TalkingShow):
             metavar="<duration>",
             help="with --wait: the longest wait, such as 10m",
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         check_search(parsed_args)

@@ -22,11 +22,9 @@ _WIDEST_TYPE = 24
 class ShowHistory(Talking):
     """Print what has changed in a lease, when and by whom, oldest first, and what it held; also of a deleted one."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         add_lease(parser, "ID or name of lease, also of a deleted one")
         parser.add_argument("--json", action="store_true", help="print it as one line of JSON")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         leases = self.client.leases

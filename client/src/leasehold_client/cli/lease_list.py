@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from leasehold_client.cli import typed
-from leasehold_client.cli.base import Talking, TalkingLister, TalkingShow, fields
+from leasehold_client.cli.base import Talking, TalkingLister, TalkingShow, attributes, fields
 from leasehold_client.cli.columns import Shown
 from leasehold_client.cli.part import add_part, asked_part, rows_of
 from leasehold_client.cli.shown import NO_END, boots, how_long, show_moment, what, what_of
@@ -24,64 +23,6 @@ if TYPE_CHECKING:
 
 _TIMES = frozenset({"created_at", "updated_at", "deadline"})
 _PATH = "/leases"
-COLUMNS = ("id", "name", "status", "what", "start_date", "end_date", "how_long")
-
-
-_WHOSE: Mapping[str, Callable[[Lease], object]] = {
-    "project_id": lambda lease: lease.project_id,
-    "user_id": lambda lease: lease.values["user_id"],
-}
-
-
-class ListLeases(TalkingLister):
-    """Print a list of leases: their status, what they are of, from when, until when, and how long still."""
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        add_part(parser, self.clock, _PATH, COLUMNS, "start_date")
-        parser.add_argument("--long", action="store_true", help="with the project and the user of each")
-        return parser
-
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
-        part = asked_part(parsed_args, _PATH)
-        cells = {**self._cells(), **_WHOSE} if parsed_args.long else self._cells()
-        return rows_of(self.client.leases.list(part), cells, parsed_args, part)
-
-    def _cells(self) -> Mapping[str, Callable[[Lease], object]]:
-        return {
-            "id": lambda lease: lease.id,
-            "name": lambda lease: lease.name,
-            "status": lambda lease: lease.status,
-            "what": what,
-            "start_date": lambda lease: self.moment(lease.start),
-            "end_date": partial(end_of, self),
-            "how_long": partial(time_left, now=self.clock.now()),
-        }
-
-
-class ShowLease(TalkingShow):
-    """Show details about the given lease."""
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        add_lease(parser, "ID or name of lease to look up")
-        parser.add_argument(
-            "--as-of",
-            type=typed.past_of(self.clock),
-            metavar="<time>",
-            help=f"show it as it was then, also if it was deleted since; {PAST_MOMENTS}",
-        )
-        return parser
-
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
-        leases, named, moment = self.client.leases, parsed_args.lease, parsed_args.as_of
-        found = leases.find(named) if moment is None else leases.get(leases.id_of_any(named), moment)
-        return fields(lease_fields(self, found))
-
-
-def add_lease(parser: argparse.ArgumentParser, text: str) -> None:
-    """Add the argument that names a lease."""
-    parser.add_argument("lease", metavar="LEASE", help=text)
 
 
 def time_left(lease: Lease, now: datetime) -> Shown:
@@ -95,6 +36,55 @@ def end_of(command: Talking, lease: Lease, *, distance: bool = False) -> Shown:
     if lease.open_ended:
         return Shown(None, NO_END)
     return command.moment_and_distance(lease.end) if distance else command.moment(lease.end)
+
+
+_CELLS: Mapping[str, Callable[[Talking, Lease], object]] = {
+    **attributes("id", "name", "status"),
+    "what": lambda _, lease: what(lease),
+    **attributes("start_date"),
+    "end_date": end_of,
+    "how_long": lambda command, lease: time_left(lease, command.clock.now()),
+}
+_WHOSE: Mapping[str, Callable[[Talking, Lease], object]] = {
+    **attributes("project_id"),
+    "user_id": lambda _, lease: lease.values["user_id"],
+}
+
+
+class ListLeases(TalkingLister):
+    """Print a list of leases: their status, what they are of, from when, until when, and how long still."""
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        add_part(parser, self.clock, _PATH, _CELLS, "start_date")
+        parser.add_argument("--long", action="store_true", help="with the project and the user of each")
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+        part = asked_part(parsed_args, _PATH)
+        cells = {**_CELLS, **_WHOSE} if parsed_args.long else _CELLS
+        return rows_of(self, self.client.leases.list(part), cells, parsed_args, part)
+
+
+class ShowLease(TalkingShow):
+    """Show details about the given lease."""
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        add_lease(parser, "ID or name of lease to look up")
+        parser.add_argument(
+            "--as-of",
+            type=typed.past_of(self.clock),
+            metavar="<time>",
+            help=f"show it as it was then, also if it was deleted since; {PAST_MOMENTS}",
+        )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
+        leases, named, moment = self.client.leases, parsed_args.lease, parsed_args.as_of
+        found = leases.find(named) if moment is None else leases.get(leases.id_of_any(named), moment)
+        return fields(lease_fields(self, found))
+
+
+def add_lease(parser: argparse.ArgumentParser, text: str) -> None:
+    """Add the argument that names a lease."""
+    parser.add_argument("lease", metavar="LEASE", help=text)
 
 
 def lease_fields(command: Talking, lease: Lease) -> dict[str, object]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from leasehold_client.floating_ip import FloatingIps
 
 
-DAY = timedelta(days=1)
+DAY, WEEK = timedelta(days=1), timedelta(days=7)
 TYPES = ("scheduled", "immediate", "retry", "waitlist", "best_effort")
 HEAL_POLICIES = ("replace", "replace-before-start", "ask", "never", "default")
 
@@ -78,6 +78,25 @@ def add_dates(parser: argparse.ArgumentParser, clock: Clock) -> Adds:
         help="end, YYYY-MM-DD HH:MM in UTC (default: in 24 hours)",
     )
     return end
+
+
+def add_span(parser: argparse.ArgumentParser, clock: Clock, start: str = MOMENTS) -> None:
+    """Add `start`, `end` and `lasts` of a time that is asked about; `start` is the help of the first."""
+    moment = typed.moment_of(clock)
+    parser.add_argument("--from", dest="start", type=moment, metavar="<time>", help=f"{start} (default: now)")
+    end = parser.add_mutually_exclusive_group()
+    end.add_argument("--until", dest="end", type=typed.end_of(clock), metavar="<time>", help="end")
+    text = f"how long, {DURATIONS} (default 7d)"
+    end.add_argument("--for", dest="lasts", type=typed.duration, metavar="<duration>", help=text)
+
+
+def span_to_come(options: argparse.Namespace, now: datetime) -> tuple[datetime, datetime]:
+    """Return what of the time of `add_span` is to come; raises ClientError where it is over."""
+    start = max(options.start or now, now)
+    end = options.end or start + (options.lasts or WEEK)
+    if end <= start:
+        raise ClientError("The time ends before it begins, or is over. Write a later --until.")
+    return start, end
 
 
 def window(options: argparse.Namespace, now: datetime) -> tuple[datetime, datetime]:

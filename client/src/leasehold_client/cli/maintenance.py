@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold_client.cli import typed
-from leasehold_client.cli.base import TalkingShow, fields
+from leasehold_client.cli.base import TalkingShow, attributes, fields
 from leasehold_client.cli.lease_options import add_dates, window
 from leasehold_client.cli.things import DeleteThing, Kind, ListThings, ShowThing, thing_fields
 
@@ -17,13 +17,9 @@ if TYPE_CHECKING:
 _KIND: Kind[Maintenance] = Kind(
     "maintenance",
     "/maintenances",
-    lambda client: client.maintenances,
+    lambda client, _: client.maintenances,
     {
-        "start_date": lambda command, window: command.moment(window.start),
-        "end_date": lambda command, window: command.moment(window.end),
-        "name": lambda _, window: window.name,
-        "id": lambda _, window: window.id,
-        "status": lambda _, window: window.status,
+        **attributes("start_date", "end_date", "name", "id", "status"),
         "hosts": lambda _, window: len(window.hosts),
         "moved": lambda _, window: len(window.moved),
         "warned": lambda _, window: len(window.warned),
@@ -52,8 +48,7 @@ class DeleteMaintenance(DeleteThing):
 class CreateMaintenance(TalkingShow):
     """Promise hosts to nobody for a time."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("name", type=typed.name, metavar="MAINTENANCE", help="Name for the window")
         parser.add_argument(
             "--host", action="append", required=True, metavar="<host>", help="ID or name of a host; may be repeated"
@@ -65,7 +60,6 @@ class CreateMaintenance(TalkingShow):
             help="if leases have the hosts: refuse the window (default), move those that have not started, or also warn"
             " the owners of those that have",
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         start, end = window(parsed_args, self.clock.now())

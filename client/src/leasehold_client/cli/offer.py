@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from leasehold_client.cli import typed
 from leasehold_client.cli.asking import ask_for
-from leasehold_client.cli.base import Talking, TalkingShow, fields
+from leasehold_client.cli.base import Talking, TalkingShow, attributes, fields
 from leasehold_client.cli.lease_list import lease_fields
 from leasehold_client.cli.lease_options import add_contents, add_dates, asked_start, contents, length, window
 from leasehold_client.cli.offers import offers_for_lease
@@ -25,11 +25,10 @@ if TYPE_CHECKING:
 _KIND: Kind[Offer] = Kind(
     "offer",
     "/offers",
-    lambda client: client.offers,
+    lambda client, _: client.offers,
     {
         "expires_at": lambda command, offer: command.moment_and_distance(offer.expires),
-        "name": lambda _, offer: offer.name,
-        "id": lambda _, offer: offer.id,
+        **attributes("name", "id"),
         "what": lambda _, offer: what(offer.lease),
         "start_date": lambda command, offer: command.moment(offer.lease.start),
         "end_date": lambda command, offer: command.moment(offer.lease.end),
@@ -62,14 +61,12 @@ class DeleteOffer(DeleteThing):
 class CreateOffer(TalkingShow):
     """Have a lease held for some minutes, until offer accept makes it a lease or it lapses."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("name", type=typed.name, metavar="OFFER", help="Name for the lease")
         add_dates(parser, self.clock)
         add_contents(parser)
         add_earliest(parser, self.clock)
         parser.add_argument("--hold", type=typed.duration, metavar="<duration>", help=f"held for so long, {DURATIONS}")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         check_search(parsed_args)
@@ -91,10 +88,8 @@ class CreateOffer(TalkingShow):
 class AcceptOffer(TalkingShow):
     """Make an offer a lease, with the dates and the resources that it has held."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        _KIND.add_one(parser, "the offer to accept")
-        return parser
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        _KIND.add_one(parser, "to accept")
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         calls = self.client.offers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leasehold_client.cli.base import Talking
+from leasehold_client.cli.base import Talking, attributes
 from leasehold_client.cli.columns import Shown
 from leasehold_client.cli.things import Kind, ListOwn
 
@@ -23,14 +23,8 @@ def _leases(command: Talking, owned: OwnedResource) -> object:
 _KIND: Kind[OwnedResource] = Kind(
     "owned resource",
     "/owned-resources",
-    lambda client: client.owned_resources,
-    {
-        "name": lambda _, owned: owned.name,
-        "id": lambda _, owned: owned.id,
-        "resource_type": lambda _, owned: owned.resource_type,
-        "owner": lambda _, owned: owned.owner,
-        "leases": _leases,
-    },
+    lambda client, _: client.owned_resources,
+    attributes("name", "id", "resource_type", "owner") | {"leases": _leases},
 )
 
 
@@ -43,10 +37,8 @@ class ListOwned(ListOwn):
 class DeleteOwnedLease(Talking):
     """Delete a lease of another project that has resources of this project alone."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("lease", metavar="LEASE", help="ID of the lease, as owned resource list shows it")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         self.client.owned_resources.end_lease(parsed_args.lease)

@@ -13,6 +13,7 @@ from leasehold_client.part import Part
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from leasehold_client.cli.base import Talking
     from leasehold_client.cli.zone import Clock
 
 _LEASE_SORTS = ("created_at", "start_date", "end_date", "name", "status")
@@ -93,10 +94,14 @@ def asked_part(options: argparse.Namespace, path: str) -> Part:
 
 
 def rows_of(
-    values: Iterable[Any], cells: Mapping[str, Callable[[Any], object]], options: argparse.Namespace, part: Part
+    command: Talking,
+    values: Iterable[Any],
+    cells: Mapping[str, Callable[[Talking, Any], object]],
+    options: argparse.Namespace,
+    part: Part,
 ) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
     """Return titles and rows of a table; the service's order stays if it was asked for, unless a column is named."""
-    return sorted_rows(values, cells, options.sort_by or (None if part.ordered else options.default_column))
+    return sorted_rows(command, values, cells, options.sort_by or (None if part.ordered else options.default_column))
 
 
 def _add(group: argparse._ArgumentGroup, key: str, **settings: Any) -> None:

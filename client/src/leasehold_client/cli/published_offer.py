@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold_client.cli import typed
-from leasehold_client.cli.base import TalkingShow, fields
+from leasehold_client.cli.base import TalkingShow, attributes, fields
 from leasehold_client.cli.columns import Shown
 from leasehold_client.cli.lease_list import lease_fields
 from leasehold_client.cli.lease_options import add_dates, asked_start, window
@@ -23,16 +23,8 @@ if TYPE_CHECKING:
 _KIND: Kind[PublishedOffer] = Kind(
     "published offer",
     "/published-offers",
-    lambda client: client.published_offers,
-    {
-        "name": lambda _, offer: offer.name,
-        "id": lambda _, offer: offer.id,
-        "status": lambda _, offer: offer.status,
-        "resource_type": lambda _, offer: offer.resource_type,
-        "left": lambda _, offer: offer.left,
-        "start_date": lambda command, offer: command.moment(offer.start),
-        "end_date": lambda command, offer: command.moment(offer.end),
-    },
+    lambda client, _: client.published_offers,
+    attributes("name", "id", "status", "resource_type", "left", "start_date", "end_date"),
 )
 
 
@@ -62,14 +54,12 @@ class DeletePublished(DeleteThing):
 class CreatePublished(TalkingShow):
     """Publish a resource that the project owns, so that others may claim it for a part of the time."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("name", type=typed.name, metavar="PUBLISHED_OFFER", help="Name for the published offer")
         add_type(parser)
         parser.add_argument("resource", metavar="RESOURCE", help="ID or name of the resource; see owned resource list")
         add_dates(parser, self.clock)
         parser.add_argument("--for-project", metavar="<project>", help="the only project, by ID, that may claim it")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         start, end = offer_dates(self, parsed_args)
@@ -85,15 +75,13 @@ class CreatePublished(TalkingShow):
 class ClaimPublished(TalkingShow):
     """Lease a part of a published offer; without dates up to the end of what is free of it from now on."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        _KIND.add_one(parser, "the published offer to claim")
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        _KIND.add_one(parser, "to claim")
         named = "Name for the lease (default: that of the offer)"
         parser.add_argument("--name", type=typed.name, metavar="<name>", help=named)
         text = "so many hosts, of an offer of hosts of a lease (default: 1); they are claimed from now on"
         parser.add_argument("--hosts", type=int, metavar="<n>", help=text)
         add_dates(parser, self.clock)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         calls = self.client.published_offers

@@ -15,12 +15,10 @@ if TYPE_CHECKING:
 class ListRefusals(TalkingLister):
     """Print how many requests were refused in each hour, and how many more hosts or others would have granted them."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         past = typed.past_of(self.clock)
         parser.add_argument("--from", dest="start", type=past, metavar="<time>", help="default: 30 days ago")
         parser.add_argument("--until", dest="end", type=past, metavar="<time>", help="default: now")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
         end = parsed_args.end or self.clock.now()

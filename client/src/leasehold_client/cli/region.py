@@ -28,9 +28,10 @@ class ListRegions(TalkingLister):
 class ShowInRegions(availability.ShowAvailability):
     """Print how much is free in each region at every moment of a time."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the options of `availability`, and the regions."""
-        return _add_regions(super().get_parser(prog_name))
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of `availability`, and the regions."""
+        super().add_options(parser)
+        _add_regions(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Ask the service, which asks its peers; say of each region what one lease would get, or why not."""
@@ -45,11 +46,11 @@ class ShowInRegions(availability.ShowAvailability):
 class SearchRegions(availability.SearchWindows):
     """Print the first windows in which a lease would be granted, in each region. Nothing is leased."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the options of `window search`, and the regions."""
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of `window search`, and the regions."""
+        super().add_options(parser)
         parser.set_defaults(limit=1)
-        return _add_regions(parser)
+        _add_regions(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Ask the service, which asks its peers; where there is no window, say why."""
@@ -63,6 +64,5 @@ class SearchRegions(availability.SearchWindows):
         return ("region", *OF_WINDOWS, "endpoint"), rows
 
 
-def _add_regions(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+def _add_regions(parser: argparse.ArgumentParser) -> None:
     add_repeated(parser, "--region", "regions", str, "<region>", "in this region alone (default: in all)")
-    return parser

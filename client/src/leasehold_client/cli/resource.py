@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leasehold_client.cli import typed
-from leasehold_client.cli.base import Talking, TalkingLister, TalkingShow, fields, sorted_rows
+from leasehold_client.cli.base import Talking, TalkingLister, TalkingShow, attributes, fields, sorted_rows
 from leasehold_client.cli.columns import Shown
 from leasehold_client.cli.host import (
     CHANGES,
@@ -18,91 +18,74 @@ from leasehold_client.cli.host import (
 )
 from leasehold_client.cli.lease_options import add_repeated
 from leasehold_client.cli.pairs import each_once
-from leasehold_client.cli.part import add_part, asked_part, rows_of
-from leasehold_client.cli.things import thing_fields
+from leasehold_client.cli.things import ChangeThing, DeleteThing, Kind, ListThings, ShowThing, thing_fields
 from leasehold_client.errors import ClientError
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Mapping
 
-    from leasehold_client.resource import Candidate, Resource, ResourceType
+    from leasehold_client.resource import Resource, ResourceType
 
-_PATH = "/resources/{resource_type}"
-_TYPES: Mapping[str, Callable[[ResourceType], object]] = {
-    "resource_type": lambda each: each.name,
-    "noun": lambda each: each.noun,
-    "enrolled": lambda each: each.enrolled,
+_TYPES: Mapping[str, Callable[[Talking, ResourceType], object]] = {
+    "resource_type": lambda _, each: each.name,
+    **attributes("noun", "enrolled"),
 }
-_CANDIDATES: Mapping[str, Callable[[Candidate], object]] = {
-    "name": lambda each: each.name,
-    "id": lambda each: each.id,
-    "up": lambda each: each.up,
-    "enabled": lambda each: each.enabled,
-    "pool": lambda each: each.pool,
-    "refused": lambda each: each.refused,
-}
-_CELLS: Mapping[str, Callable[[Resource], object]] = {
-    "name": lambda each: each.name,
-    "id": lambda each: each.id,
-    "capacity": lambda each: Shown(each.capacity, ", ".join(f"{n} {name}" for name, n in each.capacity.items())),
-    "health": lambda each: each.health,
-    "reservable": lambda each: each.reservable,
-    "pool": lambda each: each.pool,
-}
+_CANDIDATES = attributes("name", "id", "up", "enabled", "pool", "refused")
+
+
+def _capacity(_: Talking, each: Resource) -> Shown:
+    return Shown(each.capacity, ", ".join(f"{amount} {name}" for name, amount in each.capacity.items()))
+
+
+_KIND: Kind[Resource] = Kind(
+    "resource",
+    "/resources/{resource_type}",
+    lambda client, options: client.resources.of(options.resource_type),
+    {**attributes("name", "id"), "capacity": _capacity, **attributes("health", "reservable", "pool")},
+    argument="ID or name of {noun}",
+)
+
+
+class _OfType(Talking):
+    """A command for resources of a type, which is its first argument."""
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        add_type(parser)
+        super().add_options(parser)
 
 
 class ListTypes(TalkingLister):
     """Print what can be leased: the resource types that are switched on."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:  # noqa: ARG002 - cliff's signature.
-        return sorted_rows(self.client.resources.types(), _TYPES, "resource_type")
+        return sorted_rows(self, self.client.resources.types(), _TYPES, "resource_type")
 
 
-class ListCandidates(TalkingLister):
+class ListCandidates(_OfType, TalkingLister):
     """Print what the cloud has and could be enrolled as resources of a type."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        add_type(parser)
-        return parser
-
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
-        return sorted_rows(self.client.resources.candidates(parsed_args.resource_type), _CANDIDATES, "name")
+        return sorted_rows(self, self.client.resources.candidates(parsed_args.resource_type), _CANDIDATES, "name")
 
 
-class ListResources(TalkingLister):
+class ListResources(_OfType, ListThings):
     """Print a list of the resources of a type."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        add_type(parser)
-        add_part(parser, self.clock, _PATH, _CELLS, "name")
-        return parser
-
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
-        part = asked_part(parsed_args, _PATH)
-        return rows_of(self.client.resources.list(parsed_args.resource_type, part), _CELLS, parsed_args, part)
+    kind = _KIND
 
 
-class ShowResource(TalkingShow):
+class ShowResource(_OfType, ShowThing):
     """Show a resource: what it is, its properties, and whether it can be leased."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        _add_resource(parser)
-        return parser
-
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
-        return fields(thing_fields(self, self.client.resources.find(parsed_args.resource_type, parsed_args.resource)))
+    kind = _KIND
 
 
-class CreateResource(TalkingShow):
+class CreateResource(_OfType, TalkingShow):
     """Enrol a resource, so that it can be leased."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        add_type(parser)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
         parser.add_argument(
             "values",
             type=typed.values,
@@ -111,7 +94,6 @@ class CreateResource(TalkingShow):
         )
         _add_properties(parser)
         add_projects(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         properties = each_once(parsed_args.properties)
@@ -120,68 +102,53 @@ class CreateResource(TalkingShow):
         return fields(thing_fields(self, made))
 
 
-class SetResource(Talking):
+class SetResource(_OfType, ChangeThing):
     """Update properties of a resource, take it out of service and put it back, or move it between the pools."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        _add_resource(parser)
+    kind = _KIND
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
         _add_properties(parser)
         add_service(parser)
         add_pool(parser, "begin to move it into this pool")
         add_restriction(parser)
-        return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> None:
-        values = asked_changes(parsed_args)
-        if parsed_args.properties:
-            values["properties"] = each_once(parsed_args.properties)
+    def changes(self, options: argparse.Namespace) -> dict[str, Any]:
+        """Return the properties and other keys to set."""
+        values = asked_changes(options)
+        if options.properties:
+            values["properties"] = each_once(options.properties)
         if not values:
             raise ClientError(f"Say what to set: --property KEY=VALUE, {CHANGES}.")
-        kind = parsed_args.resource_type
-        self.client.resources.change(kind, self.client.resources.find(kind, parsed_args.resource).id, values)
-        self.app.stdout.write(f"Updated resource: {parsed_args.resource}\n")
+        return values
 
 
-class UnsetResource(Talking):
+class UnsetResource(_OfType, ChangeThing):
     """Remove properties of a resource."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        _add_resource(parser)
+    kind = _KIND
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
         parser.add_argument(
             "--property", action="append", required=True, metavar="<key>", help="Property to remove; may be repeated"
         )
-        return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> None:
-        kind, absent = parsed_args.resource_type, {"properties": dict.fromkeys(parsed_args.property)}
-        self.client.resources.change(kind, self.client.resources.find(kind, parsed_args.resource).id, absent)
-        self.app.stdout.write(f"Updated resource: {parsed_args.resource}\n")
+    def changes(self, options: argparse.Namespace) -> dict[str, Any]:
+        """Return the properties to remove."""
+        return {"properties": dict.fromkeys(options.property)}
 
 
-class DeleteResource(Talking):
+class DeleteResource(_OfType, DeleteThing):
     """Remove a resource from those that can be leased."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        _add_resource(parser)
-        return parser
-
-    def take_action(self, parsed_args: argparse.Namespace) -> None:
-        kind = parsed_args.resource_type
-        self.client.resources.delete(kind, self.client.resources.find(kind, parsed_args.resource).id)
-        self.app.stdout.write(f"Deleted resource: {parsed_args.resource}\n")
+    kind = _KIND
 
 
 def add_type(parser: argparse.ArgumentParser) -> None:
     """Add the argument that names a resource type."""
     parser.add_argument("resource_type", metavar="RESOURCE_TYPE", help="such as physical:host; see resource type list")
-
-
-def _add_resource(parser: argparse.ArgumentParser) -> None:
-    add_type(parser)
-    parser.add_argument("resource", metavar="RESOURCE", help="ID or name of resource")
 
 
 def _add_properties(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold_client.cli import typed
-from leasehold_client.cli.base import Talking, TalkingShow, fields
+from leasehold_client.cli.base import Talking, TalkingShow, attributes, fields
 from leasehold_client.cli.columns import Shown
 from leasehold_client.cli.lease_options import HEAL_POLICIES, add_contents, add_dates, add_repeated, contents, window
 from leasehold_client.cli.shown import show_moment
@@ -26,11 +26,9 @@ RULES = (
 _KIND: Kind[Series] = Kind(
     "series",
     "/series",
-    lambda client: client.series,
+    lambda client, _: client.series,
     {
-        "name": lambda _, series: series.name,
-        "id": lambda _, series: series.id,
-        "rule": lambda _, series: series.rule,
+        **attributes("name", "id", "rule"),
         "occurrences": lambda _, series: len(series.occurrences),
         "refused": lambda _, series: sum(each.refusal is not None for each in series.occurrences),
     },
@@ -62,8 +60,7 @@ class DeleteSeries(DeleteThing):
 class CreateSeries(TalkingShow):
     """Ask for a lease for each occurrence of a rule; those that can be granted are."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "name", type=typed.name, metavar="SERIES", help="Name for the series; its leases have it, and a number"
         )
@@ -77,7 +74,6 @@ class CreateSeries(TalkingShow):
         add_dates(parser, self.clock)
         add_contents(parser)
         parser.add_argument("--heal-policy", choices=HEAL_POLICIES, help="what happens if something that it has fails")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         if parsed_args.time_zone is None:
@@ -102,9 +98,8 @@ class CreateSeries(TalkingShow):
 class SetSeries(TalkingShow):
     """Change what has not begun of a series, and ask again for what was refused, also without any option."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        _KIND.add_one(parser, "the series to update")
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        _KIND.add_one(parser, "to update")
         parser.add_argument("--name", type=typed.name, help="New name for the series")
         moment, first = typed.moment_of(self.clock), "of the first occurrence, in your zone"
         parser.add_argument("--from", dest="start", type=moment, metavar="<time>", help=f"new start {first}")
@@ -113,7 +108,6 @@ class SetSeries(TalkingShow):
         )
         changes = "What changes about a reservation of every occurrence, in their order"
         add_repeated(parser, "--reservation", "reservations", typed.values, "<key=value,…>", changes)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         changed = self.client.series.change(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold_client.cli import typed
-from leasehold_client.cli.base import Talking, TalkingLister, TalkingShow, add_sorting, fields, sorted_rows
+from leasehold_client.cli.base import Talking, TalkingLister, TalkingShow, add_sorting, attributes, fields, sorted_rows
 from leasehold_client.cli.lease_list import add_lease
 from leasehold_client.cli.lease_options import add_dates
 from leasehold_client.cli.published_offer import offer_dates, offer_fields
@@ -14,11 +14,8 @@ from leasehold_client.errors import NotFoundError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Mapping
 
-    from leasehold_client.sub_lease import SubLease
-
-COLUMNS = ("id", "project_id", "amount", "status", "start_date", "end_date")
+_CELLS = attributes("id", "project_id", "amount", "status", "start_date", "end_date")
 
 
 def add_reservation(parser: argparse.ArgumentParser, what: str) -> None:
@@ -27,43 +24,28 @@ def add_reservation(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument("--reservation", metavar="<reservation>", help=text)
 
 
-def _cells(command: Talking) -> Mapping[str, Callable[[SubLease], object]]:
-    return {
-        "id": lambda each: each.id,
-        "project_id": lambda each: each.project_id,
-        "amount": lambda each: each.amount,
-        "status": lambda each: each.status,
-        "start_date": lambda each: command.moment(each.start),
-        "end_date": lambda each: command.moment(each.end),
-    }
-
-
 class ListSubLeases(TalkingLister):
     """Print what a lease has lent, to whom and until when."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         add_lease(parser, "ID or name of lease")
-        add_sorting(parser, COLUMNS, "start_date")
-        return parser
+        add_sorting(parser, _CELLS, "start_date")
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
         found = self.client.leases.sub_leases(self.client.leases.find(parsed_args.lease).id)
-        return sorted_rows(found, _cells(self), parsed_args.sort_by)
+        return sorted_rows(self, found, _CELLS, parsed_args.sort_by)
 
 
 class OfferSubLease(TalkingShow):
     """Offer hosts of a lease: others claim some, as a lease of their own, and they come back when it ends."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         add_lease(parser, "ID or name of the lease that lends")
         parser.add_argument("name", type=typed.name, metavar="NAME", help="Name for the published offer")
         parser.add_argument("--hosts", type=int, required=True, metavar="<n>", help="so many hosts")
         parser.add_argument("--for-project", metavar="<project>", help="the only project, by ID, that may claim them")
         add_reservation(parser, "the reservation to offer of")
         add_dates(parser, self.clock)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         lease, wanted = self.client.leases.find(parsed_args.lease), parsed_args.reservation
@@ -79,8 +61,7 @@ class OfferSubLease(TalkingShow):
 class CreateSubLease(TalkingShow):
     """Lend hosts of a lease to another project, which is not asked: for administrators, unless they say otherwise."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         add_lease(parser, "ID or name of the lease that lends")
         parser.add_argument("name", type=typed.name, metavar="NAME", help="Name for the sub-lease")
         parser.add_argument("--project", required=True, metavar="<project>", help="the project that gets them, by ID")
@@ -91,7 +72,6 @@ class CreateSubLease(TalkingShow):
         moment = typed.moment_of(self.clock)
         parser.add_argument("--until", type=moment, metavar="<time>", help=f"the end, in your zone, {MOMENTS}")
         add_reservation(parser, "the reservation to lend of")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         lease, wanted = self.client.leases.find(parsed_args.lease), parsed_args.reservation
@@ -104,17 +84,15 @@ class CreateSubLease(TalkingShow):
             end=parsed_args.until,
             reservation_id=None if wanted is None else lease.reservation(wanted).id,
         )
-        return fields({name: cell(made) for name, cell in _cells(self).items()})
+        return fields({name: cell(self, made) for name, cell in _CELLS.items()})
 
 
 class DeleteSubLease(Talking):
     """Take back what was lent: the sub-lease is deleted, with its servers, and the lease has its hosts again."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         add_lease(parser, "ID or name of the lease that lends")
         parser.add_argument("sub_lease", metavar="SUB-LEASE", help="ID of the sub-lease, as in lease sublease list")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         lease = self.client.leases.find(parsed_args.lease)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leasehold_client.cli.base import TalkingLister, TalkingShow, fields
+from leasehold_client.cli.base import TalkingLister, TalkingShow, attributes, fields
 from leasehold_client.cli.things import DeleteThing, Kind, ListOwn, ShowThing, thing_fields
 
 if TYPE_CHECKING:
@@ -15,12 +15,9 @@ if TYPE_CHECKING:
 _KIND: Kind[Subscription] = Kind(
     "subscription",
     "/subscriptions",
-    lambda client: client.subscriptions,
+    lambda client, _: client.subscriptions,
     {
-        "target": lambda _, subscription: subscription.target,
-        "id": lambda _, subscription: subscription.id,
-        "channel": lambda _, subscription: subscription.channel,
-        "status": lambda _, subscription: subscription.status,
+        **attributes("target", "id", "channel", "status"),
         "last_error": lambda _, subscription: subscription.values["last_error"],
     },
 )
@@ -48,8 +45,7 @@ class DeleteSubscription(DeleteThing):
 class CreateSubscription(TalkingShow):
     """Have events sent to a webhook or by e-mail, from now on. The secret of a webhook is shown only here."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("target", metavar="TARGET", help="URL of the webhook, or address")
         parser.add_argument("--channel", choices=["webhook", "email"], help="how it is sent (default: webhook)")
         parser.add_argument(
@@ -62,7 +58,6 @@ class CreateSubscription(TalkingShow):
         parser.add_argument("--lease", metavar="<lease>", help="only events of this lease, by ID or name")
         parser.add_argument("--own", action="store_true", help="only what you made yourself")
         parser.add_argument("--all-projects", action="store_true", help="of all projects, for administrators")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         named = parsed_args.lease
@@ -80,11 +75,9 @@ class CreateSubscription(TalkingShow):
 class ReplaySubscription(TalkingShow):
     """Send an event and all after it again; without one, go on where deliveries stopped."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        _KIND.add_one(parser, "the subscription")
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        _KIND.add_one(parser)
         parser.add_argument("--event", metavar="<id>", help="the first event to send again")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         calls = self.client.subscriptions
@@ -94,10 +87,8 @@ class ReplaySubscription(TalkingShow):
 class ListDeadLetters(TalkingLister):
     """Print the events that the receiver of a subscription refused, oldest first."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        _KIND.add_one(parser, "the subscription")
-        return parser
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        _KIND.add_one(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
         calls = self.client.subscriptions

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from leasehold_client.cli import typed
-from leasehold_client.cli.base import TalkingShow, fields
+from leasehold_client.cli.base import TalkingShow, attributes, fields
 from leasehold_client.cli.columns import Shown
 from leasehold_client.cli.lease_options import HEAL_POLICIES, TYPES, add_contents, chosen_contents
 from leasehold_client.cli.shown import show_span
 from leasehold_client.cli.things import DeleteThing, Kind, ListOwn, ShowThing, thing_fields
 from leasehold_client.cli.times import DURATIONS
 from leasehold_client.errors import ClientError
+from leasehold_client.wire import said
 
 if TYPE_CHECKING:
     import argparse
@@ -33,11 +34,9 @@ def _lasts(span: timedelta | None) -> object:
 _KIND: Kind[Template] = Kind(
     "template",
     "/lease-templates",
-    lambda client: client.templates,
+    lambda client, _: client.templates,
     {
-        "name": lambda _, template: template.name,
-        "id": lambda _, template: template.id,
-        "public": lambda _, template: template.public,
+        **attributes("name", "id", "public"),
         "lasts": lambda _, template: _lasts(template.lasts),
         "reservations": lambda _, template: ", ".join(each["resource_type"] for each in template.reservations),
         "description": lambda _, template: template.values["description"],
@@ -66,13 +65,11 @@ class DeleteTemplate(DeleteThing):
 class CreateTemplate(TalkingShow):
     """Keep a request for leases under a name, without dates: lease create --template asks for it."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("name", type=typed.name, metavar="TEMPLATE", help="Name for the template")
         parser.add_argument("--description", default="", metavar="<text>", help="what it is for")
         parser.add_argument("--public", action="store_true", help="for all projects; only administrators make such")
         _add_kept(parser)
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         options = parsed_args
@@ -88,9 +85,8 @@ class CreateTemplate(TalkingShow):
 class SetTemplate(TalkingShow):
     """Change a lease template; leases that were made from it stay as they are."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        _KIND.add_one(parser, "the template to update")
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        _KIND.add_one(parser, "to update")
         parser.add_argument("--name", type=typed.name, help="New name for the template")
         parser.add_argument("--description", metavar="<text>", help="what it is for")
         whose = parser.add_mutually_exclusive_group()
@@ -100,14 +96,10 @@ class SetTemplate(TalkingShow):
         parser.add_argument(
             "--remove", action="append", default=[], choices=_KEYS, help="what it keeps no more; may be repeated"
         )
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
-        said = {key: getattr(parsed_args, key) for key in ("name", "description", "public")}
-        changes = {key: value for key, value in said.items() if value is not None} | _kept(
-            parsed_args, self.client.floating_ips
-        )
-        changes |= dict.fromkeys(parsed_args.remove)
+        changes = said(**{key: getattr(parsed_args, key) for key in ("name", "description", "public")})
+        changes |= _kept(parsed_args, self.client.floating_ips) | dict.fromkeys(parsed_args.remove)
         if not changes:
             raise ClientError("Say what to change: --name, --for, --reservation and others.")
         calls = self.client.templates
@@ -128,9 +120,8 @@ def _add_kept(parser: argparse.ArgumentParser) -> None:
 
 def _kept(options: argparse.Namespace, addresses: FloatingIps) -> dict[str, Any]:
     """Return the keys of the API that the options say."""
-    kept = {
-        "duration_seconds": None if options.lasts is None else int(options.lasts.total_seconds()),
-        "reservations": chosen_contents(options, addresses) or None,
+    return said(
+        duration_seconds=options.lasts,
+        reservations=chosen_contents(options, addresses),
         **{key: getattr(options, key) for key in ("type", "retries", "retry_seconds", "heal_policy")},
-    }
-    return {key: value for key, value in kept.items() if value is not None}
+    )

@@ -1,8 +1,9 @@
-"""Commands that are the same for every kind of thing: list, show and delete."""
+"""Commands that are the same for every kind of thing: list, show, change and delete."""
 
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from leasehold_client.client import Client
-    from leasehold_client.collection import Collection, OwnCollection, Thing
+    from leasehold_client.collection import Collection, Thing
     from leasehold_client.part import Part
 
 T = TypeVar("T", bound="Thing")
@@ -25,82 +26,99 @@ _TIMES = frozenset({"start_date", "end_date", "failing_since", "next_try"})
 
 @dataclass(frozen=True)
 class Kind(Generic[T]):
-    """A kind of thing: its noun, the path of its list, its calls, and the cells of its table by their titles."""
+    """A kind of thing: its noun, the path of its list, its calls, and the cells of its table by their titles.
+
+    The table is sorted by the column `by`, the first one unless it is named. `argument` is the help of what names one.
+    """
 
     noun: str
     path: str
-    calls: Callable[[Client], Collection[T]]
+    calls: Callable[[Client, argparse.Namespace], Collection[T]]
     cells: Mapping[str, Callable[[Talking, T], object]]
+    by: str | None = None
+    argument: str = "ID or name of the {noun} {purpose}"
 
-    def add_one(self, parser: argparse.ArgumentParser, purpose: str) -> None:
+    def add_one(self, parser: argparse.ArgumentParser, purpose: str = "") -> None:
         """Add the argument that names one."""
-        parser.add_argument("thing", metavar=self.noun.upper().replace(" ", "_"), help=f"ID or name of {purpose}")
+        text = self.argument.format(noun=self.noun, purpose=purpose).rstrip()
+        parser.add_argument("thing", metavar=self.noun.upper().replace(" ", "_"), help=text)
 
 
-class ListThings(TalkingLister):
-    """Print a table of a kind."""
+class OfKind(Talking):
+    """A command for things of a kind."""
 
     kind: ClassVar[Kind[Any]]
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        add_part(parser, self.clock, self.kind.path, self.kind.cells, next(iter(self.kind.cells)))
-        return parser
+    def calls(self, options: argparse.Namespace) -> Any:
+        """Return the calls for the things."""
+        return self.kind.calls(self.client, options)
+
+
+class ListThings(OfKind, TalkingLister):
+    """Print a table of a kind."""
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        add_part(parser, self.clock, self.kind.path, self.kind.cells, self.kind.by or next(iter(self.kind.cells)))
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
-        cells = {title: _of(self, cell) for title, cell in self.kind.cells.items()}
         part = asked_part(parsed_args, self.kind.path)
-        return rows_of(self.found(parsed_args, part), cells, parsed_args, part)
+        return rows_of(self, self.found(parsed_args, part), self.kind.cells, parsed_args, part)
 
-    def found(self, options: argparse.Namespace, part: Part) -> Sequence[Any]:  # noqa: ARG002 - others have options.
+    def found(self, options: argparse.Namespace, part: Part) -> Sequence[Any]:
         """Return what is in the table."""
-        return self.kind.calls(self.client).list(part)
+        return cast("Sequence[Any]", self.calls(options).list(part))
 
 
 class ListOwn(ListThings):
     """Print a table of what projects have."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
         parser.add_argument("--all-projects", action="store_true", help="those of all projects, for administrators")
-        return parser
 
     def found(self, options: argparse.Namespace, part: Part) -> Sequence[Any]:
         """Return those of the project, or of all projects."""
-        calls = cast("OwnCollection[Any]", self.kind.calls(self.client))
-        return calls.list(part, all_projects=options.all_projects)
+        return cast("Sequence[Any]", self.calls(options).list(part, all_projects=options.all_projects))
 
 
-class ShowThing(TalkingShow):
+class ShowThing(OfKind, TalkingShow):
     """Show one of a kind."""
 
-    kind: ClassVar[Kind[Any]]
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        self.kind.add_one(parser, f"the {self.kind.noun} to look up")
-        return parser
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        self.kind.add_one(parser, "to look up")
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
-        return fields(self.shown(self.kind.calls(self.client).find(parsed_args.thing)))
+        return fields(self.shown(self.calls(parsed_args).find(parsed_args.thing)))
 
     def shown(self, found: Any) -> dict[str, object]:
         """Return what is shown of it."""
         return thing_fields(self, found)
 
 
-class DeleteThing(Talking):
-    """Delete one of a kind."""
+class ChangeThing(OfKind):
+    """Change one of a kind."""
 
-    kind: ClassVar[Kind[Any]]
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        self.kind.add_one(parser, f"the {self.kind.noun} to delete")
-        return parser
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        self.kind.add_one(parser, "to update")
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        calls = self.kind.calls(self.client)
+        calls, changes = self.calls(parsed_args), self.changes(parsed_args)
+        calls.change(calls.find(parsed_args.thing).id, changes)
+        self.app.stdout.write(f"Updated {self.kind.noun}: {parsed_args.thing}\n")
+
+    @abstractmethod
+    def changes(self, options: argparse.Namespace) -> Mapping[str, Any]:
+        """Return the keys of the API to change; raises ClientError for none."""
+
+
+class DeleteThing(OfKind):
+    """Delete one of a kind."""
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        self.kind.add_one(parser, "to delete")
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        calls = self.calls(parsed_args)
         calls.delete(calls.find(parsed_args.thing).id)
         self.app.stdout.write(f"Deleted {self.kind.noun}: {parsed_args.thing}\n")
 
@@ -111,8 +129,9 @@ def thing_fields(command: Talking, found: Thing, **more: object) -> dict[str, ob
     return shown | more
 
 
-def _of(command: Talking, cell: Callable[[Talking, Any], object]) -> Callable[[Any], object]:
-    return lambda each: cell(command, each)
+def plain_fields(found: Thing) -> dict[str, object]:
+    """Return the same by name, and as the service says it: what Blazar's client shows."""
+    return {key: value for key, value in sorted(found.values.items()) if value is not None}
 
 
 def _cell(command: Talking, key: str, value: Any) -> object:

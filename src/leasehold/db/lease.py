@@ -110,20 +110,10 @@ def insert_lease(connection: Writer, lease: Lease) -> None:
         {
             **row,
             "id": lease.id,
-            "name": lease.name,
             "user_id": lease.user_id,
             "project_id": lease.project_id,
-            "start_at": lease.window.start,
-            "end_at": lease.window.end,
-            "status": lease.status,
-            "status_reason": lease.status_reason,
-            "degraded": lease.degraded,
-            "generation": lease.generation,
             "created_at": lease.created_at,
-            "updated_at": lease.updated_at,
-            "heal_policy": lease.heal_policy,
-            "reminded": lease.reminded,
-            **write_holding(lease),
+            **_changing(lease),
         },
     )
     if lease.reservations:
@@ -133,37 +123,14 @@ def insert_lease(connection: Writer, lease: Lease) -> None:
         connection.execute(_INSERT_EVENT, [_event_row(event) for event in lease.events])
 
 
-def _reservation_row(reservation: Reservation, position: int) -> dict[str, Any]:
-    return {
-        "id": reservation.id,
-        "lease_id": reservation.lease_id,
-        "position": position,
-        "resource_type": reservation.resource_type,
-        "resource_id": reservation.resource_id,
-        "request": dict(reservation.request),
-        "status": reservation.status,
-        "missing_resources": reservation.missing_resources,
-        "resources_changed": reservation.resources_changed,
-        "missing": reservation.missing,
-        "cloud": dict(reservation.cloud),
-        "ending": write_ending(reservation.ending),
-        "no_show": write_no_show(reservation.no_show),
-        "default_properties": write_default_properties(reservation.default_properties),
-        "created_at": reservation.created_at,
-        "updated_at": reservation.updated_at,
-    }
+def _reservation_row(part: Reservation, position: int) -> dict[str, Any]:
+    kept = {"id": part.id, "lease_id": part.lease_id, "position": position, "resource_type": part.resource_type}
+    return {**kept, "resource_id": part.resource_id, "created_at": part.created_at, **_changing_part(part)}
 
 
 def _event_row(event: Event) -> dict[str, Any]:
-    return {
-        "id": event.id,
-        "lease_id": event.lease_id,
-        "type": event.type,
-        "time": event.time,
-        "status": event.status,
-        "created_at": event.created_at,
-        "updated_at": event.updated_at,
-    }
+    kept = {"id": event.id, "lease_id": event.lease_id, "type": event.type, "created_at": event.created_at}
+    return {**kept, **_changing_event(event)}
 
 
 def find_lease(
@@ -441,7 +408,7 @@ def save_lease(connection: Writer, before: Lease, after: Lease, now: datetime, *
         reservations=tuple(part for part, _ in parts),
         events=tuple(moment for moment, _ in moments),
     )
-    values = {"key": saved.id, **_changed_lease(saved)}
+    values = {"key": saved.id, **_changing(saved)}
     if locked:
         connection.execute(_SAVE_LEASE, values)
     else:
@@ -452,10 +419,10 @@ def save_lease(connection: Writer, before: Lease, after: Lease, now: datetime, *
         connection.execute(_SAVE_REMINDERS, {"key": saved.id, **write_reminders(saved)})
     if saved.at_risk != before.at_risk:
         connection.execute(_SAVE_RISK, {"key": saved.id, "at_risk": saved.at_risk})
-    changed_parts = [_changed_reservation(part) for part, changed in parts if changed]
+    changed_parts = [{"key": part.id, **_changing_part(part)} for part, changed in parts if changed]
     if changed_parts:
         connection.execute(_SAVE_RESERVATION, changed_parts)
-    changed_moments = [_changed_event(moment) for moment, changed in moments if changed]
+    changed_moments = [{"key": each.id, **_changing_event(each)} for each, changed in moments if changed]
     if changed_moments:
         connection.execute(_SAVE_EVENT, changed_moments)
     if before.status is not LeaseStatus.OFFERED or saved.deleted_at is None:
@@ -472,7 +439,7 @@ def _stamped(before: Sequence[Part], after: Sequence[Part], now: datetime) -> li
     ]
 
 
-def _changed_lease(lease: Lease) -> dict[str, Any]:
+def _changing(lease: Lease) -> dict[str, Any]:
     return {
         "name": lease.name,
         "start_at": lease.window.start,
@@ -489,9 +456,8 @@ def _changed_lease(lease: Lease) -> dict[str, Any]:
     }
 
 
-def _changed_reservation(reservation: Reservation) -> dict[str, Any]:
+def _changing_part(reservation: Reservation) -> dict[str, Any]:
     return {
-        "key": reservation.id,
         "request": dict(reservation.request),
         "status": reservation.status,
         "missing_resources": reservation.missing_resources,
@@ -505,8 +471,8 @@ def _changed_reservation(reservation: Reservation) -> dict[str, Any]:
     }
 
 
-def _changed_event(event: Event) -> dict[str, Any]:
-    return {"key": event.id, "time": event.time, "status": event.status, "updated_at": event.updated_at}
+def _changing_event(event: Event) -> dict[str, Any]:
+    return {"time": event.time, "status": event.status, "updated_at": event.updated_at}
 
 
 def _save(table: Table, *columns: str) -> Update:

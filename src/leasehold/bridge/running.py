@@ -13,7 +13,7 @@ from leasehold.bridge.sender import BusChannel
 from leasehold.bridge.transport import open_bus
 from leasehold.bridge.watcher import Watcher
 from leasehold.conf.errors import ConfigurationError
-from leasehold.features.subscription.deliverer import Deliverer
+from leasehold.features.subscription.job import Deliverer
 from leasehold.features.subscription.model import Channel
 from leasehold.features.subscription.settings import DeliverySettings
 from leasehold.features.subscription.use import follow_bus

@@ -475,42 +475,23 @@ def _changing_event(event: Event) -> dict[str, Any]:
     return {"time": event.time, "status": event.status, "updated_at": event.updated_at}
 
 
-def _save(table: Table, *columns: str) -> Update:
-    return update(table).where(table.c.id == bindparam("key")).values({name: bindparam(name) for name in columns})
+def _save(table: Table, columns: str) -> Update:
+    return (
+        update(table).where(table.c.id == bindparam("key")).values({each: bindparam(each) for each in columns.split()})
+    )
 
 
 _SAVE_LEASE = _save(
     leases,
-    "name",
-    "start_at",
-    "end_at",
-    "status",
-    "status_reason",
-    "degraded",
-    "generation",
-    "updated_at",
-    "deleted_at",
-    "heal_policy",
-    "reminded",
-    "holds_from",
-    "holds_length",
-    "holds_noted",
+    "name start_at end_at status status_reason degraded generation updated_at deleted_at heal_policy reminded "
+    "holds_from holds_length holds_noted",
 )
 _SAVE_UNCHANGED = _SAVE_LEASE.where(leases.c.generation == bindparam("seen"))
-_SAVE_WAITING = _save(leases, "waiting", "waiting_since")
-_SAVE_REMINDERS = _save(leases, "reminders", "remind_at")
+_SAVE_WAITING = _save(leases, "waiting waiting_since")
+_SAVE_REMINDERS = _save(leases, "reminders remind_at")
 _SAVE_RISK = _save(leases, "at_risk")
 _SAVE_RESERVATION = _save(
     reservations,
-    "request",
-    "status",
-    "missing_resources",
-    "resources_changed",
-    "missing",
-    "cloud",
-    "ending",
-    "no_show",
-    "default_properties",
-    "updated_at",
+    "request status missing_resources resources_changed missing cloud ending no_show default_properties updated_at",
 )
-_SAVE_EVENT = _save(events, "time", "status", "updated_at")
+_SAVE_EVENT = _save(events, "time status updated_at")

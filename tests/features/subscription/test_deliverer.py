@@ -11,7 +11,7 @@ import pytest
 
 from leasehold.conf.settings import ManagerSettings, Settings
 from leasehold.features.subscription import use as subscriptions
-from leasehold.features.subscription.deliverer import Deliverer
+from leasehold.features.subscription.job import Deliverer
 from leasehold.features.subscription.model import Channel
 from leasehold.features.subscription.settings import DeliverySettings
 from leasehold.leasing.event_log import sequence_events

@@ -34,9 +34,4 @@ _OPTIONS = [
         help="How many capacity alarms a project may have; 0 means that nobody can make one.",
     ),
 ]
-OPTIONS = Options(
-    "manager",
-    _OPTIONS,
-    AlarmSettings,
-    lambda manager: AlarmSettings(manager.alarm_seconds, manager.alarms),
-)
+OPTIONS = Options("manager", _OPTIONS, AlarmSettings, lambda group: AlarmSettings(group.alarm_seconds, group.alarms))

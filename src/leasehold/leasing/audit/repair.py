@@ -64,6 +64,12 @@ def repair(service: Service, finding: Finding) -> str | None:
 # ------------------------------------------------------------ by a task
 
 
+def _woken(service: Service, work: Callable[[Connection], str | None]) -> str | None:
+    done = service.db.transact(work)
+    service.wake()
+    return done
+
+
 def _hurry_lease(service: Service, finding: Finding) -> str | None:
     def work(connection: Connection) -> str | None:
         now = service.now()
@@ -80,9 +86,7 @@ def _hurry_lease(service: Service, finding: Finding) -> str | None:
         add_task_once(connection, LEASE, lease.id, now)
         return HURRIED
 
-    done = service.db.transact(work)
-    service.wake()
-    return done
+    return _woken(service, work)
 
 
 def _hurry_resource(service: Service, finding: Finding) -> str | None:
@@ -98,9 +102,7 @@ def _hurry_resource(service: Service, finding: Finding) -> str | None:
         add_task_once(connection, task, known.id, service.now())
         return HURRIED
 
-    done = service.db.transact(work)
-    service.wake()
-    return done
+    return _woken(service, work)
 
 
 def _let_go(service: Service, finding: Finding) -> str | None:
@@ -121,9 +123,7 @@ def _let_go(service: Service, finding: Finding) -> str | None:
         hurry_waiting(connection, generations, now)
         return "It is held no more."
 
-    done = service.db.transact(work)
-    service.wake()
-    return done
+    return _woken(service, work)
 
 
 # ------------------------------------------------------------ by removing leftovers

@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import bcrypt
 import pytest
-from sqlalchemy import insert, inspect
+from sqlalchemy import delete, insert, inspect
 
 from leasehold.api.auth.users import read_users
 from leasehold.cmd import manage, status
@@ -17,9 +18,24 @@ from leasehold.cmd.database import URL_VARIABLE
 from leasehold.cmd.state import STATE_VARIABLE, state_database
 from leasehold.db import schema
 from leasehold.db.engine import writing
-from leasehold.db.tables import tasks
+from leasehold.db.event_log import each_event
+from leasehold.db.tables import allocations, lease_states, leases, outbox, reservations, tasks
+from leasehold.db.tables import events as events_table
+from leasehold.features.subscription.cloud_event import as_cloud_event
+from leasehold.leasing.event_log import sequence_events
+from leasehold.model.event_log import EventFilter
 from tests.databases import opened
-from tests.factory import Clock, hosts, instances, make_schema, make_service, open_service, run_manager, run_until
+from tests.factory import (
+    START,
+    Clock,
+    hosts,
+    instances,
+    make_schema,
+    make_service,
+    open_service,
+    run_manager,
+    run_until,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -205,6 +221,46 @@ def test_audit_says_that_all_is_well_or_what_is_not(run: Run, url: str) -> None:
     code, said, _ = run(*where, "audit", "--json")
     (found,) = json.loads(said)["findings"]
     assert (code, found["kind"], found["subject"], found["mended"]) == (1, "work", "nobody", None)
+
+
+def test_audit_names_what_only_a_receiver_still_has(run: Run, url: str, tmp_path: Path) -> None:
+    """A crash of a cluster took a lease with all that names it; a webhook has kept its events."""
+    where, kept = ("--database-url", url, "audit", "--database-only"), tmp_path / "events"
+    # A lease of 2020 is over by the database's clock, and one of 2133 is not.
+    with make_service(url, clock=Clock(START - timedelta(hours=100_000)), hosts=("cmp-01", "cmp-02")) as world:
+        starts = (900_000, 900_002, 900_004, -99_990)
+        lost, stays, deleted, over = (world.lease(hosts(), start=each, end=each + 1) for each in starts)
+        world.amend(lost, name="another")
+        world.delete(deleted)
+        sequence_events(world.service)
+        with world.service.db.reading() as connection:
+            events = [as_cloud_event(each) for each in each_event(connection, 0, EventFilter(None), 100)]
+        for each in (lost, deleted, over):
+            for table in (allocations, events_table, reservations, outbox, lease_states):
+                world.execute(delete(table).where(table.c.lease_id == each.id))
+            world.execute(delete(tasks).where(tasks.c.subject == each.id))
+            world.execute(delete(leases).where(leases.c.id == each.id))
+    # In any order, and some twice.
+    kept.write_bytes(b"\n".join([*reversed(events), *events[:2]]))
+
+    def named(*more: str) -> list[tuple[str, str]]:
+        found = json.loads(run(*where, "--json", *more)[1])["findings"]
+        return [(each["subject"], each["what"]) for each in found if each["kind"] == "lost"]
+
+    assert named() == []
+    ((subject, what),) = named("--received", str(kept))
+    assert subject == lost.id != stays.id
+    assert "an event at a receiver still names it" in what
+
+
+@pytest.mark.parametrize("text", ["no JSON", "[]", "{}", '{"subject": "leases/1", "data": null}', '{"subject": 1}'])
+def test_audit_says_what_a_file_of_events_has_to_be(run: Run, url: str, tmp_path: Path, text: str) -> None:
+    file = tmp_path / "events"
+    file.write_text(text)
+    for name in (file, tmp_path / "none"):
+        code, _, error = run("--database-url", url, "audit", "--database-only", "--received", str(name))
+        assert code == 2
+        assert f"argument --received: {name} cannot be read: it needs a CloudEvent" in error
 
 
 def test_audit_without_a_cloud_says_so_and_audits_the_books(run: Run, url: str) -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+from argparse import ArgumentTypeError
 from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
@@ -16,7 +19,7 @@ from leasehold.db.clock import shared_clock
 from leasehold.db.store import Database
 from leasehold.features import registry
 from leasehold.leasing.audit.cloud import Pace, audit_cloud
-from leasehold.leasing.audit.db import audit_database
+from leasehold.leasing.audit.db import Received, audit_database, audit_received
 from leasehold.leasing.audit.repair import repair
 from leasehold.resource_types.registry import PluginError
 
@@ -60,6 +63,8 @@ def add_command(groups: _SubParsersAction[ArgumentParser]) -> None:
     parser = groups.add_parser("audit", help=text, description=f"{text}. {EXIT_CODES}")
     parser.add_argument("--repair", action="store_true", help="repair what needs no decision by a person, and say how")
     parser.add_argument("--database-only", action="store_true", help="do not look at the cloud")
+    kept = "CloudEvents that a receiver has kept, one a line: leases in them that the database has lost are named"
+    parser.add_argument("--received", type=_events, metavar="FILE", default=[], help=kept)
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     parser.set_defaults(run=run)
 
@@ -79,7 +84,8 @@ def _look(args: Namespace, engine: Engine) -> _Report:
     from leasehold.cmd.compose import service_on  # noqa: PLC0415 - only here, so that the other commands start faster.
 
     with Database(engine).reading() as connection:
-        found = audit_database(connection, shared_clock(engine)())
+        now = shared_clock(engine)()
+        found = [*audit_database(connection, now), *audit_received(connection, args.received, now)]
     service, unseen = None, NOT_ASKED if args.database_only else None
     try:
         if args.repair or not args.database_only:
@@ -90,6 +96,21 @@ def _look(args: Namespace, engine: Engine) -> _Report:
         unseen = str(error)
     mended = [None if service is None or not args.repair else repair(service, finding) for finding in found]
     return _Report(list(zip(found, mended, strict=True)), unseen)
+
+
+def _events(path: str) -> list[Received]:
+    """Read the events of leases; the rest is of no use to the audit."""
+    try:
+        events = [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines() if line.strip()]
+        of_leases = [(each, each["data"]) for each in events if each["subject"].startswith("leases/")]
+        when = datetime.fromisoformat
+        return [
+            Received(when(each["time"]), each["type"], data["lease_id"], data["project_id"], when(data["end_date"]))
+            for each, data in of_leases
+        ]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        message = f"{path} cannot be read: it needs a CloudEvent of this service in JSON on each line ({error!r})."
+        raise ArgumentTypeError(message) from error
 
 
 def configuration(args: Namespace, engine: Engine) -> conf.Config:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, or_, select
 
 from leasehold.db.allocation import as_allocation
+from leasehold.db.dialects import IDS, AmongIds
 from leasehold.db.ending import FOR_GOOD, counted_end
 from leasehold.db.resource import resources_by_number
 from leasehold.db.tables import allocations, idempotency_keys, leases, outbox, reservations, resources, tasks
@@ -174,6 +175,11 @@ def lost_leases(connection: Connection) -> dict[str, tuple[str, str]]:
         query = select(table.c.lease_id, table.c.project_id).where(table.c.lease_id != "", absent).distinct()
         found |= {lease_id: (project_id, trace) for lease_id, project_id in connection.execute(query)}
     return found
+
+
+def known_leases(connection: Connection, ids: Iterable[str]) -> set[str]:
+    """Return those of these leases that are there, also as deleted ones."""
+    return set(connection.execute(select(leases.c.id).where(AmongIds(leases.c.id)), {IDS: list(ids)}).scalars())
 
 
 def standing_lease_ids(connection: Connection) -> list[str]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from leasehold.db.audit import kept_allocations, kept_by, lost_leases, without_lease, work_for
+from leasehold.db.audit import kept_allocations, kept_by, known_leases, lost_leases, without_lease, work_for
 from leasehold.db.closures import maintenance_reservations
 from leasehold.db.hold import held_in_vain
 from leasehold.db.holding import wrongly_noted
@@ -20,8 +20,7 @@ from leasehold.model.finding import DEFECT, REPAIR, Finding, FindingKind, Mend
 from leasehold.model.states import EventType, LeaseStatus, ReservationStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from datetime import datetime
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection
 
@@ -102,11 +101,34 @@ def _excess(resource: Resource, there: Sequence[Allocation]) -> str:
 
 def _lost(connection: Connection) -> Iterator[Finding]:
     for lease_id, (project_id, trace) in sorted(lost_leases(connection).items()):
-        what = (
-            f"Lease {lease_id} of project {project_id} is gone, and {trace} still names it: the database has lost it."
-        )
-        remedy = "Tell the project, which may ask for it again. See Galera in docs/operators/high-availability.md."
-        yield Finding(FindingKind.LOST, lease_id, what, remedy)
+        yield _gone(lease_id, project_id, trace)
+
+
+class Received(NamedTuple):
+    """An event of a lease that a receiver has, with the lease's end."""
+
+    time: datetime
+    type: str
+    lease_id: str
+    project_id: str
+    end: datetime
+
+
+def audit_received(connection: Connection, events: Iterable[Received], now: datetime) -> Iterator[Finding]:
+    """Yield the leases that a receiver's events name and the database does not, if their end is ahead by the last one.
+
+    What is over, or was deleted, may have been purged.
+    """
+    last = {each.lease_id: each for each in sorted(events)}
+    ahead = {each.lease_id: each.project_id for each in last.values() if each.type != "lease.delete" and each.end > now}
+    for lease_id in sorted(ahead.keys() - known_leases(connection, ahead)):
+        yield _gone(lease_id, ahead[lease_id], "an event at a receiver")
+
+
+def _gone(lease_id: str, project_id: str, trace: str) -> Finding:
+    what = f"Lease {lease_id} of project {project_id} is gone, and {trace} still names it: the database has lost it."
+    remedy = "Tell the project, which may ask for it again. See Galera in docs/operators/high-availability.md."
+    return Finding(FindingKind.LOST, lease_id, what, remedy)
 
 
 # ------------------------------------------------------------ statuses

@@ -4,7 +4,7 @@ The decisions of a project lock its row in `project_use` before they lock any po
 requests at a time waits only once in the queue for the pools. The row keeps upper bounds: each decision adds what it
 asks for, and only a recount, at the limit of leases or after `COUNTED_FOR`, subtracts what was given back. Where they
 do not decide, what is allocated in the window that is asked for is read and counted. So a decision costs one statement,
-or four, however many leases there are.
+or five, however many leases there are.
 """
 
 from __future__ import annotations
@@ -96,13 +96,9 @@ def _whole(*some: ColumnElement[bool]) -> CompoundSelect[Any]:
 
 
 def _near(*some: ColumnElement[bool]) -> CompoundSelect[Any]:
-    """Return the query for those of `some` open leases that may hold something in a window, and whether each lends."""
-    lends = select(_CHILD.c.id).where(_CHILD.c.parent_id == leases.c.id).exists().label("lends")
-    return may_hold(
-        select(leases.c.id, leases.c.end_at, leases.c.parent_id, lends).where(
-            *_OPEN, *some, leases.c.id != bindparam("but")
-        )
-    )
+    """Return the query for those of `some` open leases that may hold something in a window."""
+    mine = (*_OPEN, *some, leases.c.id != bindparam("but"))
+    return may_hold(select(leases.c.id, leases.c.end_at, leases.c.parent_id).where(*mine))
 
 
 _WHOLE = {of_user: _whole(*([_OF_USER] if of_user else [])) for of_user in (False, True)}
@@ -213,9 +209,8 @@ def _allocated_near(
         for row in connection.execute(_HELD, {**times, IDS: ids}):
             mine = near[row.lease_id]
             found.append(_allocated(row, mine.end_at, whole, lent=mine.parent_id is not None))
-    for ids in _parts([each.id for each in near.values() if each.lends]):
         lenders = {row.id: near[row.parent_id] for row in connection.execute(_CHILDREN, {IDS: ids})}
-        rows = connection.execute(_LENT, {**times, IDS: list(lenders)})
+        rows = connection.execute(_LENT, {**times, IDS: list(lenders)}) if lenders else ()
         found += [_allocated(row, lenders[row.lease_id].end_at, whole, lent=False) for row in rows]
     return found
 

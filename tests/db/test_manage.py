@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import bcrypt
 import pytest
@@ -253,14 +253,38 @@ def test_audit_names_what_only_a_receiver_still_has(run: Run, url: str, tmp_path
     assert "an event at a receiver still names it" in what
 
 
-@pytest.mark.parametrize("text", ["no JSON", "[]", "{}", '{"subject": "leases/1", "data": null}', '{"subject": 1}'])
-def test_audit_says_what_a_file_of_events_has_to_be(run: Run, url: str, tmp_path: Path, text: str) -> None:
+_GOOD: dict[str, Any] = {
+    "subject": "leases/1",
+    "type": "lease.create",
+    "time": "2026-11-27T09:00:00+00:00",
+    "data": {"lease_id": "1", "project_id": "p", "end_date": "2026-11-27T10:00:00+00:00"},
+}
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        *("no JSON", "[]", "{}", "null", '{"subject": 1}'),
+        json.dumps({**_GOOD, "data": None}),
+        json.dumps({**_GOOD, "time": "2026-11-27T09:00:00"}),
+        json.dumps({**_GOOD, "data": {**_GOOD["data"], "end_date": "soon"}}),
+        json.dumps({**_GOOD, "data": {**_GOOD["data"], "end_date": 5}}),
+    ],
+)
+def test_audit_says_which_line_is_no_event(run: Run, url: str, tmp_path: Path, event: str) -> None:
     file = tmp_path / "events"
-    file.write_text(text)
-    for name in (file, tmp_path / "none"):
-        code, _, error = run("--database-url", url, "audit", "--database-only", "--received", str(name))
-        assert code == 2
-        assert f"argument --received: {name} cannot be read: it needs a CloudEvent" in error
+    # A character that ends a line for Python may be in the name of a lease; what is no text is no event of ours.
+    odd = {**_GOOD, "data": {**_GOOD["data"], "name": "a\u2028b", "lease_id": ["1"]}}
+    file.write_text("\n".join([json.dumps(_GOOD), "", json.dumps(odd, ensure_ascii=False), event]))
+    code, _, error = run("--database-url", url, "audit", "--database-only", "--received", str(file))
+    assert (code, f"argument --received: line 4 of {file} is no CloudEvent" in error) == (2, True), error
+
+
+def test_audit_says_that_a_file_cannot_be_read(run: Run, url: str, tmp_path: Path) -> None:
+    (tmp_path / "bytes").write_bytes(b"\xff")
+    for name in ("none", "bytes", "."):
+        code, _, error = run("--database-url", url, "audit", "--database-only", "--received", str(tmp_path / name))
+        assert (code, f"argument --received: {tmp_path / name} cannot be read: " in error) == (2, True), error
 
 
 def test_audit_without_a_cloud_says_so_and_audits_the_books(run: Run, url: str) -> None:

@@ -101,15 +101,23 @@ def _look(args: Namespace, engine: Engine) -> _Report:
 def _events(path: str) -> list[Received]:
     """Read the events of leases; the rest is of no use to the audit."""
     try:
-        events = [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines() if line.strip()]
-        of_leases = [(each, each["data"]) for each in events if each["subject"].startswith("leases/")]
-        when = datetime.fromisoformat
-        return [
-            Received(when(each["time"]), each["type"], data["lease_id"], data["project_id"], when(data["end_date"]))
-            for each, data in of_leases
-        ]
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        message = f"{path} cannot be read: it needs a CloudEvent of this service in JSON on each line ({error!r})."
+        lines = Path(path).read_text(encoding="utf-8").split("\n")
+    except (OSError, ValueError) as error:
+        raise ArgumentTypeError(f"{path} cannot be read: {error}. Name a file of text.") from error
+    return [found for number, line in enumerate(lines, start=1) if line.strip() for found in _event(path, number, line)]
+
+
+def _event(path: str, number: int, line: str) -> Iterator[Received]:
+    try:
+        event = json.loads(line)
+        if event["subject"].startswith("leases/"):
+            data = event["data"]
+            time, end = map(datetime.fromisoformat, (event["time"], data["end_date"]))
+            if time.tzinfo is None or end.tzinfo is None:
+                raise ValueError(line)  # noqa: TRY301 - the sentence below is about this as well.
+            yield Received(time, str(event["type"]), str(data["lease_id"]), str(data["project_id"]), end)
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        message = f"line {number} of {path} is no CloudEvent of this service: each line has one, as the webhook got it."
         raise ArgumentTypeError(message) from error
 
 

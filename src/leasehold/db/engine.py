@@ -218,8 +218,9 @@ def _utc(text: str) -> datetime:
 
 
 def is_busy(error: BaseException) -> bool:
-    """Say whether SQLite refuses because somebody else is writing."""
-    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode == sqlite3.SQLITE_BUSY
+    """Say whether SQLite refuses because somebody else is writing, or recovers the file after one who died."""
+    # The last byte of a code is its kind; SQLITE_BUSY_RECOVERY is one of those.
+    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
 
 
 _UNTIL_FREE = Retrying(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
 _CHANGE_NOTHING = update(secret_keys).values(name=secret_keys.c.name)
-"""Of a row that nobody else ever locks."""
+"""Only this check writes the row, so nobody else has it locked."""
 
 
 def change_nothing(engine: Engine) -> None:

@@ -31,12 +31,7 @@ if TYPE_CHECKING:
 
 ADMIN = "admin"
 MOST_REMEMBERED = 4096
-_NEWER = (
-    event_log,
-    held_offer,
-    published_offer,
-)
-_OURS = (base, lease, host, floatingip, resource, *_NEWER, audit)
+_OURS = (base, lease, host, floatingip, resource, event_log, held_offer, published_offer, audit)
 RULES = [rule for each in _OURS for rule in each.RULES]
 
 

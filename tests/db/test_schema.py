@@ -243,6 +243,26 @@ def test_the_downgrade_removes_the_table_that_nothing_uses_any_more(migrated: En
     assert inspect(migrated).get_table_names() == ["alembic_version"]
 
 
+def test_mariadb_stores_what_it_computes(mariadb_url: str) -> None:
+    """It fails to recover an indexed virtual column (MDEV-39261); such a database is mended, with its rows."""
+    with opened(mariadb_url) as engine:
+        schema.upgrade(engine)
+        with writing(engine) as connection:
+            connection.execute(text("ALTER TABLE leases DROP INDEX ix_leases_project_id_holds_for_holds_from"))
+            connection.execute(text("ALTER TABLE leases DROP COLUMN holds_for"))
+            virtual = "CASE WHEN holds_noted = generation THEN holds_length END"
+            connection.execute(text(f"ALTER TABLE leases ADD COLUMN holds_for BIGINT AS ({virtual}) VIRTUAL"))
+            columns = "project_id, holds_for, holds_from"
+            connection.execute(text(f"CREATE INDEX ix_leases_project_id_holds_for_holds_from ON leases ({columns})"))
+            connection.execute(text("UPDATE alembic_version SET version_num = '0058'"))
+        schema.upgrade(engine)
+        with reading(engine) as connection:
+            known = "information_schema.columns WHERE table_schema = database()"
+            kinds = f"SELECT extra FROM {known} AND extra LIKE '%GENERATED%'"  # noqa: S608 - all of it is ours
+            assert connection.scalars(text(kinds)).all() == ["STORED GENERATED"]
+            assert compare_metadata(MigrationContext.configure(connection), all_tables()) == []
+
+
 def test_several_may_open_a_new_file_at_once(tmp_path: Path) -> None:
     """SQLite refuses the change of the journal mode at once while another connection makes it."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -57,13 +58,22 @@ class GaleraNode(MariaDB):
             os.chown(self.data, self._user.pw_uid, self._user.pw_gid)
 
     def _run_command(self) -> list[str]:
+        command = self._member_command()
+        if self._begins:
+            self._begins = False
+            return [*command, "--wsrep-new-cluster"]
+        # Start from the last position committed here before a kill, as Debian does, so that only the rest is copied.
+        position = self._recovered_position()
+        return [*command, f"--wsrep-start-position={position}"] if position else command
+
+    def _member_command(self) -> list[str]:
         provider = {
             "gmcast.listen_addr": f"tcp://127.0.0.1:{self._group_port}",
             "ist.recv_addr": f"127.0.0.1:{self._catch_up_port}",
             "gcache.size": "16M",
         }
         plain = [option for option in super()._run_command() if not option.startswith("--innodb-buffer-pool-size")]
-        command = [
+        return [
             *plain,
             "--innodb-buffer-pool-size=32M",
             "--binlog-format=ROW",
@@ -79,17 +89,13 @@ class GaleraNode(MariaDB):
             "--wsrep-sst-method=rsync",
             f"--wsrep-sst-receive-address=127.0.0.1:{self._copy_port}",
         ]
-        if self._begins:
-            self._begins = False
-            return [*command, "--wsrep-new-cluster"]
-        # Start from the last position committed here before a kill, as Debian does, so that only the rest is copied.
-        position = self._recovered_position(command)
-        return [*command, f"--wsrep-start-position={position}"] if position else command
 
     @property
     def recovered(self) -> int:
         """The number of the last write set that this node has on its disk; it is not running."""
-        position = self._recovered_position(super()._run_command()) or ":-1"
+        position = self._recovered_position()
+        if position is None:
+            raise ServerFailedError(f"node {self.number} does not say what it has on its disk:\n{self._log_end()}")
         return int(position.rpartition(":")[2])
 
     def begin_cluster(self) -> None:
@@ -99,11 +105,18 @@ class GaleraNode(MariaDB):
         self._begins = True
         self.start()
 
-    def _recovered_position(self, command: Sequence[str]) -> str | None:
+    def _recovered_position(self) -> str | None:
+        # With the options of a member, without which MariaDB skips this.
         if not any(self.data.iterdir()):
             return None
         before = self._log.stat().st_size if self._log.exists() else 0
-        self._spawn([*command, "--wsrep-recover"]).wait()
+        process = self._spawn([*self._member_command(), "--wsrep-recover"])
+        try:
+            process.wait(_AGREED_WITHIN)
+        except subprocess.TimeoutExpired as error:
+            process.kill()
+            process.wait()
+            raise ServerFailedError(f"node {self.number} does not recover:\n{self._log_end()}") from error
         with self._log.open(errors="replace") as log:
             log.seek(before)
             found = _RECOVERED.findall(log.read())

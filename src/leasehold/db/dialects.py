@@ -109,7 +109,7 @@ def _trimmed(element: AfterSlash, compiler: SQLCompiler, **options: Any) -> str:
     return compiler.process(func.substr(text, func.length(before) + 1), **options)
 
 
-@compiles(Computed, "postgresql")
+@compiles(Computed, "postgresql", "mysql", "mariadb")
 def _stored(element: Computed, _compiler: DDLCompiler, **_options: Any) -> str:
-    """PostgreSQL computes a column of an index when a row is written, and the others may do so as they like."""
+    """Compute when a row is written. PostgreSQL needs that for an index, and MariaDB for a recovery after a crash."""
     return f"GENERATED ALWAYS AS ({element.sqltext}) STORED"

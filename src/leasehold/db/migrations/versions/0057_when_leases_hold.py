@@ -17,8 +17,8 @@ def upgrade() -> None:
     """Add the columns; older code does not write them, so the last one is NULL after each of its writes."""
     for name in COLUMNS:
         add_column("leases", sa.Column(name, sa.BigInteger))
-    # PostgreSQL has no index on a column that is computed when it is read; the others need not rewrite the table.
-    stored = True if op.get_bind().dialect.name == "postgresql" else None
+    # SQLite adds no stored column. PostgreSQL has no index on another, and MariaDB may not recover one (0059).
+    stored = None if op.get_bind().dialect.name == "sqlite" else True
     noted = sa.Computed("CASE WHEN holds_noted = generation THEN holds_length END", persisted=stored)
     add_column("leases", sa.Column("holds_for", sa.BigInteger, noted))
     add_index(INDEX, "leases", ["project_id", "holds_for", "holds_from"])

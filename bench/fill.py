@@ -89,18 +89,18 @@ def filled_estate(url: str, hosts: int, count: int, days: int, *, ours: int) -> 
     engine.dispose()
 
 
-def filled_hourly(url: str, hosts: int, count: int, *, at_once: int) -> None:
-    """Fill an empty database: the schema, enrolled hosts, and future leases of an hour, so many in each hour."""
+def filled_in_turn(url: str, hosts: int, count: int, *, at_once: int, length: timedelta) -> None:
+    """Fill an empty database: the schema, enrolled hosts, and future leases of this length, so many at any moment."""
     begin = first_day()
 
-    def hour_by_hour(number: int) -> Placed:
-        hour, place = divmod(number, at_once)
-        start = begin + timedelta(hours=hour)
-        return Placed(number, start, start + timedelta(hours=1), place)
+    def one_after_the_other(number: int) -> Placed:
+        turn, place = divmod(number, at_once)
+        start = begin + turn * length
+        return Placed(number, start, start + length, place)
 
     filled(url, hosts)
     engine = open_engine(url)
-    _fill(engine, _Filling(hosts, count, 1, hour_by_hour))
+    _fill(engine, _Filling(hosts, count, 1, one_after_the_other))
     engine.dispose()
 
 

@@ -55,20 +55,22 @@ running_mariadb = MariaDB
 running_postgresql = PostgreSQL
 
 
-def server_of_kind(kind: str, parent: Path | None = None) -> Server:
+def server_of_kind(kind: str, parent: Path | None = None, *, cache_mb: int = Server.cache_mb) -> Server:
     """Return a server to enter with `with`."""
     for choice in (MariaDB, PostgreSQL):
         if choice.kind == kind:
-            return choice(parent)
+            server = choice(parent)
+            server.cache_mb = cache_mb
+            return server
     raise ValueError(f"there is no server of kind {kind!r}")
 
 
 @contextlib.contextmanager
-def new_database(kind: str, parent: Path | None = None) -> Iterator[str]:
+def new_database(kind: str, parent: Path | None = None, *, cache_mb: int = Server.cache_mb) -> Iterator[str]:
     """Yield the URL of an empty database on a server of its own; remove both afterwards."""
     if kind == "sqlite":
         with tempfile.TemporaryDirectory(prefix="leasehold-sqlite-", dir=parent) as folder:
             yield f"sqlite:///{folder}/leasehold.db"
     else:
-        with server_of_kind(kind, parent) as server:
+        with server_of_kind(kind, parent, cache_mb=cache_mb) as server:
             yield server.create_database()

@@ -267,6 +267,9 @@ class Daemon(ABC):
 class Server(Daemon):
     """A database server of our own."""
 
+    cache_mb: int = 64
+    """The size of its cache, in MiB: small, because several run at once; to be changed before it starts."""
+
     @abstractmethod
     def _execute(self, statement: str) -> None: ...
 

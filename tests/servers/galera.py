@@ -37,6 +37,7 @@ class GaleraNode(MariaDB):
     """One node. The first node bootstraps the cluster; every other one copies the data of a running node."""
 
     package = "mariadb-server"
+    cache_mb = 32
     programs: ClassVar[tuple[str, ...]] = (*MariaDB.programs, "wsrep_sst_rsync", "rsync")
 
     def __init__(self, number: int, ports: Sequence[Sequence[int]]) -> None:
@@ -72,10 +73,8 @@ class GaleraNode(MariaDB):
             "ist.recv_addr": f"127.0.0.1:{self._catch_up_port}",
             "gcache.size": "16M",
         }
-        plain = [option for option in super()._run_command() if not option.startswith("--innodb-buffer-pool-size")]
         return [
-            *plain,
-            "--innodb-buffer-pool-size=32M",
+            *super()._run_command(),
             "--binlog-format=ROW",
             "--innodb-autoinc-lock-mode=2",
             "--wsrep-on=ON",

@@ -48,7 +48,7 @@ class MariaDB(Server):
             "--max-connections=600",
             # Durable as in production, or the crash tests would prove nothing; small, or they would be slow.
             "--innodb-flush-log-at-trx-commit=1",
-            "--innodb-buffer-pool-size=64M",
+            f"--innodb-buffer-pool-size={self.cache_mb}M",
             "--innodb-log-file-size=32M",
         ]
 

@@ -39,7 +39,7 @@ class PostgreSQL(Server):
             # Durable and small, as for MariaDB.
             "fsync": "on",
             "synchronous_commit": "on",
-            "shared_buffers": "64MB",
+            "shared_buffers": f"{self.cache_mb}MB",
         }
         options = [f"--{name}={value}" for name, value in settings.items()]
         return [self._paths["postgres"], "-D", str(self.data), *options]

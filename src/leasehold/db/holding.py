@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 LENGTHS: Final = (*(4**power for power in range(5, 13)), 4**19)
 """Seconds: from 17 minutes to half a year, each four times the one before, and more than databases store dates."""
+NOTHING: Final = 0
+"""The length of a lease that was deleted."""
 
 
 def write_holding(lease: Lease) -> dict[str, Any]:
@@ -34,7 +36,8 @@ def write_holding(lease: Lease) -> dict[str, Any]:
     begin = min(to_seconds(lease.begins), to_seconds(lease.window.start))
     end = to_seconds(counted_longest(lease.window, (part.ending for part in lease.reservations)).end)
     length = next(each for each in LENGTHS if end - begin <= each)
-    return {"holds_from": begin, "holds_length": length, "holds_noted": lease.generation}
+    noted = length if lease.deleted_at is None else NOTHING
+    return {"holds_from": begin, "holds_length": noted, "holds_noted": lease.generation}
 
 
 def in_window(window: Window) -> dict[str, int]:

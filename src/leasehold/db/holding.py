@@ -8,6 +8,7 @@ that lease is read whatever its window: the column `holds_for` is then NULL by i
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import BigInteger, and_, bindparam, or_, select, union_all
@@ -18,6 +19,7 @@ from leasehold.model.ending import counted_longest
 from leasehold.model.windows import to_seconds
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from sqlalchemy import CompoundSelect, Connection, Select
@@ -31,13 +33,24 @@ NOTHING: Final = 0
 """The length of a lease that was deleted."""
 
 
-def write_holding(lease: Lease) -> dict[str, Any]:
-    """Return the columns that note when a lease, at its generation, holds what limits count."""
-    begin = min(to_seconds(lease.begins), to_seconds(lease.window.start))
+def _begin(lease: Lease) -> int:
+    return min(to_seconds(lease.begins), to_seconds(lease.window.start))
+
+
+def _length(lease: Lease) -> int:
+    if lease.deleted_at is not None:
+        return NOTHING
     end = to_seconds(counted_longest(lease.window, (part.ending for part in lease.reservations)).end)
-    length = next(each for each in LENGTHS if end - begin <= each)
-    noted = length if lease.deleted_at is None else NOTHING
-    return {"holds_from": begin, "holds_length": noted, "holds_noted": lease.generation}
+    length: int = next(each for each in LENGTHS if end - _begin(lease) <= each)
+    return length
+
+
+NOTED: Final[Mapping[str, Callable[[Lease], int]]] = {
+    "holds_from": _begin,
+    "holds_length": _length,
+    "holds_noted": attrgetter("generation"),
+}
+"""The columns that note when a lease, at its generation, holds what limits count."""
 
 
 def in_window(window: Window) -> dict[str, int]:

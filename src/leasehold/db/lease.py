@@ -6,21 +6,17 @@ from dataclasses import replace
 from itertools import starmap
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, Unpack
 
-from sqlalchemy import and_, bindparam, exists, insert, or_, select, update
+from sqlalchemy import and_, bindparam, exists, insert, or_, select
 
 from leasehold.db.allocation import as_allocation, with_neighbours
-from leasehold.db.default_properties import write_default_properties
 from leasehold.db.dialects import IDS, AmongIds, among_few
-from leasehold.db.ending import write_ending
-from leasehold.db.holding import write_holding
-from leasehold.db.lease_parts import events_of, json_text, read_parts
-from leasehold.db.no_show import write_no_show
+from leasehold.db.lease_columns import EVENT, LEASE, RARELY, RESERVATION, Written, given, saving, selected, written
+from leasehold.db.lease_parts import events_of, read_parts
 from leasehold.db.opened import opened
-from leasehold.db.reminder import write_reminders
 from leasehold.db.tables import allocations, events, leases, outbox, reservations, tasks
 from leasehold.db.types import read_json
 from leasehold.db.untold import note
-from leasehold.db.waits import read_waiting, write_waiting
+from leasehold.db.waits import read_waiting
 from leasehold.model.heal_policy import HealPolicy
 from leasehold.model.lease import Event, Lease
 from leasehold.model.lease_filter import EVERY_LEASE
@@ -35,8 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Table, Update
+    from sqlalchemy import Column, ColumnElement, Connection, Row, Select
 
+    from leasehold.db.lease_columns import Field
     from leasehold.db.together import Writer
     from leasehold.model.allocation import Allocation
     from leasehold.model.lease import EventFields
@@ -57,14 +54,7 @@ _Found: TypeAlias = "tuple[Row[*tuple[Any, ...]], tuple[Reservation, ...], Seque
 """The row of a lease, its reservations, and the fields of its events."""
 
 
-# In the order in which `_lease` takes them: a long list has many rows, and names take time.
-_LEASE: tuple[ColumnElement[Any], ...] = (
-    *(leases.c.id, leases.c.name, leases.c.user_id, leases.c.project_id, leases.c.start_at, leases.c.end_at),
-    *(leases.c.status, leases.c.status_reason, leases.c.degraded, leases.c.generation),
-    *(leases.c.created_at, leases.c.updated_at, leases.c.deleted_at, leases.c.heal_policy, leases.c.reminded),
-    *(leases.c.type, json_text(leases.c.waiting), json_text(leases.c.reminders), leases.c.at_risk),
-    *(leases.c.offered_until, leases.c.published_offer),
-)
+_LEASE = selected(leases, LEASE)
 _STATUSES = {each.value: each for each in LeaseStatus}
 _OPENED_LEASE, _OPENED_WINDOW = map(opened, (Lease, Window))
 _new: Callable[[type[Any]], Any] = object.__new__
@@ -90,47 +80,23 @@ _ONE_LOCKED = _ONE.with_for_update()
 _AMONG = select(*_LEASE).where(AmongIds(leases.c.id))
 _HOLDER = select(tasks.c.claimed_by).where(tasks.c.id == bindparam("task")).scalar_subquery().label("holder")
 _ONE_CLAIMED = _ONE_LOCKED.add_columns(_HOLDER)
+_WHOLE = (Written.ONCE, Written.ALWAYS)
 _INSERT_LEASE, _INSERT_RESERVATION, _INSERT_EVENT = insert(leases), insert(reservations), insert(events)
 _GENERATION = select(leases.c.generation).where(leases.c.id == bindparam("lease_id")).with_for_update()
 
 
 def insert_lease(connection: Writer, lease: Lease) -> None:
     """Write a new lease with its reservations and events: three statements, however many parts."""
-    row = {} if lease.type is LeaseType.SCHEDULED else {"type": lease.type, **write_waiting(lease)}
-    if lease.reminders is not None:
-        row |= write_reminders(lease)
-    if lease.offered_until is not None:
-        row["offered_until"] = lease.offered_until
-    if lease.published_offer is not None:
-        row["published_offer"] = lease.published_offer
-    if lease.lent is not None:
-        row["parent_id"] = lease.lent.lease_id
-    connection.execute(
-        _INSERT_LEASE,
-        {
-            **row,
-            "id": lease.id,
-            "user_id": lease.user_id,
-            "project_id": lease.project_id,
-            "created_at": lease.created_at,
-            **_changing(lease),
-        },
-    )
+    rare = given(written(LEASE, lease, Written.ONCE, *RARELY))
+    connection.execute(_INSERT_LEASE, {**rare, **written(LEASE, lease, Written.ALWAYS)})
     if lease.reservations:
-        rows = [_reservation_row(part, position) for position, part in enumerate(lease.reservations)]
+        rows = [
+            {"position": position, **written(RESERVATION, part, *_WHOLE)}
+            for position, part in enumerate(lease.reservations)
+        ]
         connection.execute(_INSERT_RESERVATION, rows)
     if lease.events:
-        connection.execute(_INSERT_EVENT, [_event_row(event) for event in lease.events])
-
-
-def _reservation_row(part: Reservation, position: int) -> dict[str, Any]:
-    kept = {"id": part.id, "lease_id": part.lease_id, "position": position, "resource_type": part.resource_type}
-    return {**kept, "resource_id": part.resource_id, "created_at": part.created_at, **_changing_part(part)}
-
-
-def _event_row(event: Event) -> dict[str, Any]:
-    kept = {"id": event.id, "lease_id": event.lease_id, "type": event.type, "created_at": event.created_at}
-    return {**kept, **_changing_event(event)}
+        connection.execute(_INSERT_EVENT, [written(EVENT, event, *_WHOLE) for event in lease.events])
 
 
 def find_lease(
@@ -408,21 +374,19 @@ def save_lease(connection: Writer, before: Lease, after: Lease, now: datetime, *
         reservations=tuple(part for part, _ in parts),
         events=tuple(moment for moment, _ in moments),
     )
-    values = {"key": saved.id, **_changing(saved)}
+    values = _keyed(LEASE, saved)
     if locked:
         connection.execute(_SAVE_LEASE, values)
     else:
         connection.execute(_SAVE_UNCHANGED, {**values, "seen": before.generation})
-    if saved.waiting is not None and (saved.waiting, saved.status) != (before.waiting, before.status):
-        connection.execute(_SAVE_WAITING, {"key": saved.id, **write_waiting(saved)})
-    if write_reminders(saved) != write_reminders(before):
-        connection.execute(_SAVE_REMINDERS, {"key": saved.id, **write_reminders(saved)})
-    if saved.at_risk != before.at_risk:
-        connection.execute(_SAVE_RISK, {"key": saved.id, "at_risk": saved.at_risk})
-    changed_parts = [{"key": part.id, **_changing_part(part)} for part, changed in parts if changed]
+    for rare, statement in _SAVE_RARELY.items():
+        new = written(LEASE, saved, rare)
+        if new != written(LEASE, before, rare):
+            connection.execute(statement, {"key": saved.id, **new})
+    changed_parts = [_keyed(RESERVATION, part) for part, changed in parts if changed]
     if changed_parts:
         connection.execute(_SAVE_RESERVATION, changed_parts)
-    changed_moments = [{"key": each.id, **_changing_event(each)} for each, changed in moments if changed]
+    changed_moments = [_keyed(EVENT, each) for each, changed in moments if changed]
     if changed_moments:
         connection.execute(_SAVE_EVENT, changed_moments)
     if before.status is not LeaseStatus.OFFERED or saved.deleted_at is None:
@@ -439,59 +403,12 @@ def _stamped(before: Sequence[Part], after: Sequence[Part], now: datetime) -> li
     ]
 
 
-def _changing(lease: Lease) -> dict[str, Any]:
-    return {
-        "name": lease.name,
-        "start_at": lease.window.start,
-        "end_at": lease.window.end,
-        "status": lease.status,
-        "status_reason": lease.status_reason,
-        "degraded": lease.degraded,
-        "generation": lease.generation,
-        "updated_at": lease.updated_at,
-        "deleted_at": lease.deleted_at,
-        "heal_policy": lease.heal_policy,
-        "reminded": lease.reminded,
-        **write_holding(lease),
-    }
+def _keyed(fields: Iterable[Field], of: Lease | Reservation | Event) -> dict[str, Any]:
+    return {"key": of.id, **written(fields, of, Written.ALWAYS)}
 
 
-def _changing_part(reservation: Reservation) -> dict[str, Any]:
-    return {
-        "request": dict(reservation.request),
-        "status": reservation.status,
-        "missing_resources": reservation.missing_resources,
-        "resources_changed": reservation.resources_changed,
-        "missing": reservation.missing,
-        "cloud": dict(reservation.cloud),
-        "ending": write_ending(reservation.ending),
-        "no_show": write_no_show(reservation.no_show),
-        "default_properties": write_default_properties(reservation.default_properties),
-        "updated_at": reservation.updated_at,
-    }
-
-
-def _changing_event(event: Event) -> dict[str, Any]:
-    return {"time": event.time, "status": event.status, "updated_at": event.updated_at}
-
-
-def _save(table: Table, columns: str) -> Update:
-    return (
-        update(table).where(table.c.id == bindparam("key")).values({each: bindparam(each) for each in columns.split()})
-    )
-
-
-_SAVE_LEASE = _save(
-    leases,
-    "name start_at end_at status status_reason degraded generation updated_at deleted_at heal_policy reminded "
-    "holds_from holds_length holds_noted",
-)
+_SAVE_LEASE = saving(leases, LEASE, Written.ALWAYS)
 _SAVE_UNCHANGED = _SAVE_LEASE.where(leases.c.generation == bindparam("seen"))
-_SAVE_WAITING = _save(leases, "waiting waiting_since")
-_SAVE_REMINDERS = _save(leases, "reminders remind_at")
-_SAVE_RISK = _save(leases, "at_risk")
-_SAVE_RESERVATION = _save(
-    reservations,
-    "request status missing_resources resources_changed missing cloud ending no_show default_properties updated_at",
-)
-_SAVE_EVENT = _save(events, "time status updated_at")
+_SAVE_RARELY = {each: saving(leases, LEASE, each) for each in RARELY}
+_SAVE_RESERVATION = saving(reservations, RESERVATION, Written.ALWAYS)
+_SAVE_EVENT = saving(events, EVENT, Written.ALWAYS)

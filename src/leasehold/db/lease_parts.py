@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import fields
 from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -11,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Select, null, select, type_coerce, union_all
 
 from leasehold.db.default_properties import read_default_properties
-from leasehold.db.dialects import IDS, AmongIds, JsonText, among_few
+from leasehold.db.dialects import IDS, AmongIds, among_few
 from leasehold.db.ending import read_ending
+from leasehold.db.lease_columns import EVENT, RESERVATION, selected
 from leasehold.db.no_show import read_no_show
 from leasehold.db.opened import opened
 from leasehold.db.tables import events, reservations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from sqlalchemy import Column, ColumnElement, Connection, Row
+    from sqlalchemy import ColumnElement, Connection, Row
 
     from leasehold.model.allocation import Allocation
     from leasehold.model.lease import EventFields
@@ -35,26 +35,12 @@ FEW = 100
 """The parts of so many leases are read by one statement; those of more by two, which have fewer columns."""
 
 
-def json_text(column: Column[Any]) -> ColumnElement[str]:
-    """Return a column of JSON as the text that `read_json` reads."""
-    return JsonText(column).label(column.name)
-
-
-# In the order in which `_reservation` takes them: a long list has many rows, and names take time. What both kinds of
-# parts have comes first, for the statement that reads both; an event has no position.
-_RESERVATION: tuple[ColumnElement[Any], ...] = (
-    *(reservations.c.id, reservations.c.lease_id, reservations.c.position, reservations.c.resource_type),
-    *(reservations.c.status, reservations.c.created_at, reservations.c.updated_at),
-    *(reservations.c.resource_id, json_text(reservations.c.request), reservations.c.missing_resources),
-    *(reservations.c.resources_changed, json_text(reservations.c.cloud), reservations.c.missing),
-    *(json_text(reservations.c.ending), json_text(reservations.c.no_show)),
-    json_text(reservations.c.default_properties),
-)
+_RESERVATION = selected(reservations, RESERVATION)
 _SHARED: tuple[ColumnElement[Any], ...] = (
     *(events.c.id, events.c.lease_id, null(), events.c.type),
     *(events.c.status, events.c.created_at, events.c.updated_at),
 )
-_EVENT = tuple(events.c[each.name] for each in fields(Event))
+_EVENT = selected(events, EVENT)
 _LEASE_ID, _POSITION = 1, 2
 _NO_TIME: ColumnElement[Any] = type_coerce(null(), UtcDateTime).label("time")
 _ONLY_OF_RESERVATIONS = len(_RESERVATION) - len(_SHARED)

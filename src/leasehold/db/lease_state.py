@@ -11,15 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import insert
 
-from leasehold.db.default_properties import read_default_properties, write_default_properties
-from leasehold.db.ending import read_ending, write_ending
-from leasehold.db.no_show import read_no_show, write_no_show
+from leasehold.db.lease_columns import LEASE, RESERVATION, fields_of, state_of
 from leasehold.db.tables import lease_states
-from leasehold.db.waits import read_waiting, write_waiting
 from leasehold.model.actor import actor_of
-from leasehold.model.heal_policy import HealPolicy
 from leasehold.model.lease import Event, Lease
-from leasehold.model.lease_type import LeaseType
 from leasehold.model.reservation import Reservation
 from leasehold.model.states import EventStatus, LeaseStatus, ReservationStatus
 from leasehold.model.windows import Window
@@ -84,33 +79,9 @@ def rest_of(lease: Lease, event_type: str | None) -> dict[str, Any]:
     actor = actor_of(lease.id, event_type)
     return {
         **({} if actor is None else {ACTOR: {"user_id": actor.user_id, "project_id": actor.project_id}}),
-        WHOLE: _unless_none(
-            status_reason=lease.status_reason,
-            heal_policy=lease.heal_policy,
-            reminded=lease.reminded,
-            type=None if lease.type is LeaseType.SCHEDULED else lease.type,
-            waiting=write_waiting(lease)["waiting"],
-            reminders=None if lease.reminders is None else list(lease.reminders),
-            at_risk=lease.at_risk or None,
-            published_offer=lease.published_offer,
-            **_moments(deleted_at=lease.deleted_at, offered_until=lease.offered_until),
-        ),
+        WHOLE: state_of(LEASE, lease),
         **_moments(created_at=lease.created_at, updated_at=lease.updated_at),
-        "reservations": [
-            {
-                "resource_id": part.resource_id,
-                "request": dict(part.request),
-                "cloud": dict(part.cloud),
-                **_unless_none(
-                    missing=part.missing,
-                    ending=write_ending(part.ending),
-                    no_show=write_no_show(part.no_show),
-                    default_properties=write_default_properties(part.default_properties),
-                ),
-                **_stamps(part, lease),
-            }
-            for part in lease.reservations
-        ],
+        "reservations": [{**state_of(RESERVATION, part), **_stamps(part, lease)} for part in lease.reservations],
         "events": [{**_moments(time=event.time), **_stamps(event, lease)} for event in lease.events],
     }
 
@@ -119,10 +90,6 @@ def _stamps(part: Reservation | Event, lease: Lease) -> dict[str, str]:
     """Return when a part was made, unless that was with its lease, and changed."""
     made = None if part.created_at == lease.created_at else part.created_at
     return _moments(created_at=made, updated_at=part.updated_at)
-
-
-def _unless_none(**values: Any) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def _moments(**moments: datetime | None) -> dict[str, str]:
@@ -135,7 +102,7 @@ def lease_of(payload: Mapping[str, Any], lease_state: Mapping[str, Any] | None, 
     What an older version has not written down is empty, such as the request and the moments of its parts.
     """
     state = lease_state or {}
-    parts, moments, rest = payload["reservations"], payload["events"], state.get(WHOLE, {})
+    parts, moments = payload["reservations"], payload["events"]
     return Lease(
         id=payload["lease_id"],
         name=payload["name"],
@@ -144,36 +111,21 @@ def lease_of(payload: Mapping[str, Any], lease_state: Mapping[str, Any] | None, 
         window=Window(datetime.fromisoformat(payload["start_date"]), datetime.fromisoformat(payload["end_date"])),
         status=LeaseStatus(payload["status"]),
         degraded=payload["degraded"],
-        status_reason=rest.get("status_reason"),
         generation=generation or 1,
         created_at=_moment(state, "created_at"),
         updated_at=_moment(state, "updated_at"),
-        deleted_at=_moment(rest, "deleted_at"),
-        heal_policy=HealPolicy(rest["heal_policy"]) if "heal_policy" in rest else None,
-        reminded=rest.get("reminded"),
-        type=LeaseType(rest.get("type", LeaseType.SCHEDULED)),
-        waiting=read_waiting(rest.get("waiting")),
-        reminders=tuple(rest["reminders"]) if "reminders" in rest else None,
-        at_risk=rest.get("at_risk", False),
-        offered_until=_moment(rest, "offered_until"),
-        published_offer=rest.get("published_offer"),
+        **fields_of(LEASE, state.get(WHOLE, {})),
         reservations=tuple(
             Reservation(
                 id=shown["id"],
                 lease_id=payload["lease_id"],
                 resource_type=shown["resource_type"],
-                resource_id=kept.get("resource_id", ""),
-                request=kept.get("request", {}),
                 status=ReservationStatus(shown["status"]),
                 missing_resources=shown["missing_resources"],
                 resources_changed=shown["resources_changed"],
-                cloud=kept.get("cloud", {}),
                 created_at=_moment(kept, "created_at") or _moment(state, "created_at"),
                 updated_at=_moment(kept, "updated_at"),
-                missing=kept.get("missing"),
-                ending=read_ending(kept.get("ending")),
-                no_show=read_no_show(kept.get("no_show")),
-                default_properties=read_default_properties(kept.get("default_properties")),
+                **{"resource_id": "", "request": {}, **fields_of(RESERVATION, kept)},
             )
             for shown, kept in zip(parts, state.get("reservations") or [{}] * len(parts), strict=True)
         ),

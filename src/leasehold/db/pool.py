@@ -173,7 +173,6 @@ class LockedPools(dict[str, int]):
     """
 
     def __init__(self, states: dict[str, PoolState], moved: dict[str, PoolState] | None = None) -> None:
-        """Take the rows as they were when they were locked, and those that were moved by the same statement."""
         super().__init__({name: state.generation for name, state in states.items()})
         self.states = states
         self.moved = moved or {}

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlalchemy import and_, or_, select
 
 from leasehold.db.tables import leases
-from leasehold.model.reminder import own_reminder
 from leasehold.model.states import LeaseStatus
 
 if TYPE_CHECKING:
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from sqlalchemy import Connection
-
-    from leasehold.model.lease import Lease
 
 
 def leases_to_remind(connection: Connection, now: datetime, rungs: Collection[int], most: int) -> Sequence[str]:
@@ -36,9 +33,3 @@ def leases_to_remind(connection: Connection, now: datetime, rungs: Collection[in
         query = select(leases.c.id, ends).where(*active, *soon, leases.c.reminders.is_(None))
         rows += connection.execute(query.order_by(ends, leases.c.id).limit(most))
     return [row.id for row in sorted(rows, key=lambda row: (row.end_at, row.id))[:most]]
-
-
-def write_reminders(lease: Lease) -> dict[str, Any]:
-    """Return the columns that say which reminders the owner of a lease has chosen, and when the next one is due."""
-    reminders = None if lease.reminders is None else list(lease.reminders)
-    return {"reminders": reminders, "remind_at": own_reminder(lease)}

@@ -10,15 +10,12 @@ from leasehold.model.waiting import Waiting
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from leasehold.model.lease import Lease
 
-
-def write_waiting(lease: Lease) -> dict[str, Any]:
-    """Return the columns of a lease that say what it waits for."""
-    waiting = lease.waiting
+def write_waiting(waiting: Waiting | None) -> dict[str, Any] | None:
+    """Return the JSON value."""
     if waiting is None:
-        return {"waiting": None, "waiting_since": None}
-    stored = {
+        return None
+    return {
         "since": waiting.since.isoformat(),
         "next_try": waiting.next_try.isoformat(),
         "pause": waiting.pause.total_seconds(),
@@ -32,7 +29,6 @@ def write_waiting(lease: Lease) -> dict[str, Any]:
         "sees_private": waiting.sees_private,
         **({"draws": sorted(waiting.draws)} if waiting.draws else {}),
     }
-    return {"waiting": stored, "waiting_since": waiting.since if lease.waits else None}
 
 
 def read_waiting(stored: Mapping[str, Any] | None) -> Waiting | None:

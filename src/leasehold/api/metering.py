@@ -21,7 +21,6 @@ class Metering:
     """Counts every answer under the path of its route, whether the pipeline or the web framework gave it."""
 
     def __init__(self, router: Router) -> None:
-        """Keep the router, which finds the route of a path."""
         self._router = router
 
     def process_request(self, request: falcon.Request, _response: falcon.Response) -> None:

@@ -46,7 +46,6 @@ class Buckets:
     """Token buckets by name, all of one size. Shared by all threads."""
 
     def __init__(self, per_minute: int, now: Callable[[], float] = clock.monotonic, most: int = MOST_KEPT) -> None:
-        """Start with every bucket full."""
         self.per_minute = per_minute
         self._now = now
         self._most = most
@@ -88,7 +87,6 @@ class Logins:
     """Limits failed logins by address. Each login takes a token first, and gives it back unless the login fails."""
 
     def __init__(self, buckets: Buckets) -> None:
-        """Start without logins under way."""
         self.per_minute = buckets.per_minute
         self._buckets = buckets
         self._ended = Condition()
@@ -125,7 +123,6 @@ class RateLimit:
     """The rate limits of logins and of requests; raises TooManyRequestsError. Without limits everything passes."""
 
     def __init__(self, settings: RateSettings, now: Callable[[], float] = clock.monotonic) -> None:
-        """Read the limits."""
         self._requests = Buckets(settings.requests, now) if settings.requests else None
         self._logins = Logins(Buckets(settings.failures, now)) if settings.failures else None
 

@@ -43,7 +43,6 @@ class Router:
     """Finds routes. A path must match exactly: no trailing slash, no suffix (contract http-api §2)."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
-        """Compile the table."""
         by_path: dict[str, dict[str, Route]] = {}
         for route in routes:
             methods = by_path.setdefault(route.path, {})

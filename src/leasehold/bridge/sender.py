@@ -26,7 +26,6 @@ class BusChannel(Channel):
     """Sends each event to the bus."""
 
     def __init__(self, bus: Bus, types: ResourceTypes, publisher: str) -> None:
-        """Keep the bus, whose connections serve all turns."""
         self._sender = BusSender(bus, types, publisher)
 
     def check(self, _target: str, _settings: DeliverySettings) -> None:
@@ -45,7 +44,6 @@ class BusSender(Sender):
     """Sends notifications, each to all topics."""
 
     def __init__(self, bus: Bus, types: ResourceTypes, publisher: str) -> None:
-        """Keep the bus, what shows reservations, and the publisher that notifications name."""
         self._bus = bus
         self._types = types
         self._publisher = publisher

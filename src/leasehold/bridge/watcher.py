@@ -33,7 +33,6 @@ class Watcher:
     """One thread that checks at its start, whenever it is told to, and when a check is owed."""
 
     def __init__(self, service: Service) -> None:
-        """Prepare the thread."""
         self._service = service
         self._pushed = service.settings.bridge.pushed
         self._lock = Lock()

@@ -28,7 +28,6 @@ class DemandTable:
     """Codes for the demands of the stored allocations: small integers for {resource class: amount of one slot}."""
 
     def __init__(self) -> None:
-        """Start with the exclusive demand only."""
         self._demands: list[Mapping[str, int]] = [{}]
         self._code_of: dict[Key, int] = {}
         self._code_of_text: dict[str | None, int] = {None: EXCLUSIVE}

@@ -101,7 +101,6 @@ class Texts:
     """The distinct values of a column: the first text has the code 1, and 0 stands for no value."""
 
     def __init__(self) -> None:
-        """Start without texts."""
         self._texts: list[str] = []
         self._code_of: dict[str, int] = {}
         self._codes_equal: dict[int | float | str, tuple[int, ...]] = {}
@@ -270,7 +269,6 @@ class Answers:
     """Which resources match the conditions of one decision, each condition evaluated once, on one table."""
 
     def __init__(self, table: PropertyTable) -> None:
-        """Start without answers."""
         self.table = table
         self._masks: dict[Expression, Mask] = {}
 

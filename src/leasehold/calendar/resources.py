@@ -29,7 +29,6 @@ class ResourceTable:
     """
 
     def __init__(self) -> None:
-        """Start without resources."""
         self.numbers: NDArray[np.int64] = np.empty(0, np.int64)
         self.usable: Mask = np.empty(0, np.bool_)
         self.disabled: Mask = np.empty(0, np.bool_)

@@ -153,7 +153,6 @@ class Random:
     """In an order without a rule, which is the same for all windows that end at the same moment."""
 
     def __init__(self, seed: int = 0) -> None:
-        """Take another seed for other orders."""
         self._seed = seed
 
     def weights(self, candidates: Candidates) -> NDArray[np.float64]:

@@ -34,7 +34,6 @@ class Checks(UpgradeCommands):
     """Shows results that are known already, each with its name."""
 
     def __init__(self, results: Iterable[tuple[str, Result]]) -> None:
-        """Keep the results in their order."""
         self._upgrade_checks = tuple((name, partial(_known, result=result)) for name, result in results)
 
 

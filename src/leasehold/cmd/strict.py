@@ -31,7 +31,6 @@ class RejectedRequestError(Error):  # type: ignore[misc]  # waitress comes witho
     """One of our errors, which the server itself answers in the form of the API."""
 
     def __init__(self, error: LeaseholdError) -> None:
-        """Keep the error for the answer."""
         super().__init__(error.message)
         self._error = error
 
@@ -51,7 +50,6 @@ class StrictParser(HTTPRequestParser):  # type: ignore[misc]  # As above.
     """Parses requests as waitress does, but answers 400 and closes where RFC 9112 (6.3) allows two readings."""
 
     def __init__(self, adj: Adjustments, intake: Intake) -> None:
-        """Start before the first byte of a request."""
         super().__init__(adj)
         self.completed = False
         self.parking: Parking | None = None

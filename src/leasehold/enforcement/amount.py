@@ -21,7 +21,6 @@ class MaxLeaseSizeFilter:
     """
 
     def __init__(self, settings: LeaseSettings) -> None:
-        """Read the limits."""
         self._reservations = settings.limits.reservations
         self._amounts = settings.limits.amounts
 

@@ -17,7 +17,6 @@ class MaxLeaseDurationFilter:
     """Refuses leases longer than `max_lease_duration`, except those of exempt projects."""
 
     def __init__(self, settings: LeaseSettings) -> None:
-        """Read the limit and the exempt projects."""
         self._most = settings.max_duration
         self._exempt = settings.max_duration_exempt_projects
         self._open_ended = settings.open_ended

@@ -23,7 +23,6 @@ class MaxLookaheadFilter:
     """
 
     def __init__(self, settings: LeaseSettings) -> None:
-        """Read the limits."""
         self._start = settings.limits.start_lookahead
         self._end = settings.limits.end_lookahead
         self._open_ended = settings.open_ended

@@ -28,7 +28,6 @@ class ProjectLimitsFilter:
     """
 
     def __init__(self, settings: LeaseSettings) -> None:
-        """Read the limits for all projects, and those of single projects."""
         limits = settings.limits
         self._by_project = limits.open_leases_by_project
         amounts = (limits.open_leases, *(limits.totals.get(name) for name in NAMES[1:]))

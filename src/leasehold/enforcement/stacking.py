@@ -27,7 +27,6 @@ class StackingFilter:
     """
 
     def __init__(self, settings: LeaseSettings) -> None:
-        """Read the limits."""
         self._limits = settings.limits
         self._open_ended = settings.open_ended
 

@@ -28,7 +28,6 @@ class BoundedAnswer:
     """An answer whose status is known, and whose body can be read until the deadline."""
 
     def __init__(self, answer: requests.Response, deadline: _Deadline) -> None:
-        """Keep the answer, whose body has not been read yet."""
         self.status_code = answer.status_code
         self._raw = answer.raw
         self._deadline = deadline

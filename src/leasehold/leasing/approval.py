@@ -27,7 +27,6 @@ class UnapprovedError(Exception):
     """Nobody has approved this decision yet; it is raised inside the transaction, which is rolled back."""
 
     def __init__(self, decision: object, body: Mapping[str, Any]) -> None:
-        """Keep the decision, to compare it with the next one, and what to ask the service."""
         super().__init__("not approved yet")
         self.decision = decision
         self.body = body

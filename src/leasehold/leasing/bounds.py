@@ -37,7 +37,6 @@ class Conditions:
     """Counts the conditions of one request, reservation by reservation."""
 
     def __init__(self) -> None:
-        """Start with none."""
         self._count = 0
 
     def add(self, comparisons: int) -> None:

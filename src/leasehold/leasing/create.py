@@ -155,7 +155,6 @@ class _MadeBeforeError(Exception):
     """Ends a transaction that was refused without a trace: another one with its key has made the lease meanwhile."""
 
     def __init__(self, lease: Lease) -> None:
-        """Keep the lease that was made."""
         super().__init__(lease.id)
         self.lease = lease
 

@@ -145,7 +145,6 @@ class RefusedError(Exception):
     """A lease does not fit: the position of the refused reservation, and the refusal, with what its pool could give."""
 
     def __init__(self, position: int, refusal: Refusal) -> None:
-        """Keep the reservation's position in the lease."""
         super().__init__(refusal.sentence)
         self.position = position
         self.refusal = refusal

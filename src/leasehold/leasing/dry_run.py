@@ -19,7 +19,6 @@ class TriedError(Exception):
     """Ends the transaction of a dry run without a trace, with the lease as it would be."""
 
     def __init__(self, lease: Lease) -> None:
-        """Keep the lease."""
         super().__init__(lease.id)
         self.lease = lease
 

@@ -67,7 +67,6 @@ class _Enrolment:
         properties: Mapping[str, str],
         restriction: Restriction | None,
     ) -> None:
-        """Nothing has been found yet."""
         self._service = service
         self._type = type_
         self._description = description

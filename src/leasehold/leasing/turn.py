@@ -28,7 +28,6 @@ class Turn:
     """
 
     def __init__(self, service: Service, kind: str, lasts: timedelta) -> None:
-        """Start without it."""
         self._service = service
         self._kind = kind
         self._lasts = lasts

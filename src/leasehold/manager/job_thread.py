@@ -18,7 +18,6 @@ class JobThread(PeriodicThread):
     """Does a job again and again, whatever it raises."""
 
     def __init__(self, job: Job) -> None:
-        """Prepare the thread."""
         super().__init__(job.name, job.every)
         self._job = job
 

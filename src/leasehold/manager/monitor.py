@@ -41,7 +41,6 @@ class Monitor(PeriodicThread):
     """Checks the resources every `health_seconds`."""
 
     def __init__(self, service: Service) -> None:
-        """Prepare the thread."""
         super().__init__("monitor", service.settings.manager.health_seconds)
         self._service = service
         self.surveyor = Surveyor(service)

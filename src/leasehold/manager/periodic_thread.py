@@ -13,7 +13,6 @@ class PeriodicThread(ABC):
     """Calls `run_once` every `seconds` seconds, first after one interval."""
 
     def __init__(self, name: str, seconds: float) -> None:
-        """Prepare the thread."""
         self._name = name
         self._seconds = seconds
         self._stopping = Event()

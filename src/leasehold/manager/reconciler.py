@@ -74,7 +74,6 @@ class Reconciler:
     """Does rounds of the audit; when the manager stops, a round ends after the present lease."""
 
     def __init__(self, service: Service) -> None:
-        """Start without the turn."""
         self._service = service
         self._settings = service.settings.manager
         self._interval = timedelta(seconds=self._settings.audit_seconds)

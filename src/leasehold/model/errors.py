@@ -36,7 +36,6 @@ class LeaseholdError(Exception):
     status: ClassVar[HTTPStatus] = HTTPStatus.INTERNAL_SERVER_ERROR
 
     def __init__(self, message: str, *, field: str | None = None, details: Mapping[str, Any] | None = None) -> None:
-        """Keep the sentence for the user, the field it is about and machine-readable details."""
         super().__init__(message)
         self.message = message
         self.field = field
@@ -73,7 +72,6 @@ class UnknownKeysError(InvalidInputError):
     code = "leasehold.input.unknown"
 
     def __init__(self, unknown: Sequence[str], known: Iterable[str], what: str = "key") -> None:
-        """Name the unknown keys by their paths, and the keys that there are in the place of the first."""
         names = sorted(known)
         several = "" if len(unknown) == 1 else "s"
         message = (
@@ -200,7 +198,6 @@ class TooManyError(ForbiddenError):
     """What to do where there are none."""
 
     def __init__(self, limit: int) -> None:
-        """Say how many those are, and what to do."""
         message = f"A project may have {limit} {self.things}. {self.advice}"
         if not limit:
             message = f"{self.things.capitalize()} are switched off here. {self.instead}"
@@ -228,7 +225,6 @@ class AmendmentDeniedError(InvalidInputError):
     """An enforcement filter denies an amendment: a 400 by contract lifecycle §10, under the code of the limit."""
 
     def __init__(self, limit: LimitExceededError) -> None:
-        """Take message, field, details and code from the limit's error."""
         super().__init__(limit.message, field=limit.field, details=limit.details)
         self.code = limit.code
 
@@ -271,7 +267,6 @@ class NotThenError(LeaseholdError):
     status = HTTPStatus.NOT_FOUND
 
     def __init__(self, lease_id: str) -> None:
-        """Say where the moments are at which there was the lease."""
         super().__init__(
             f"There was no lease {lease_id} at the moment as_of. GET /v1/leases/{lease_id}/history says when it was "
             "made, and when it was deleted if it was.",
@@ -287,7 +282,6 @@ class HistoryNotKeptError(LeaseholdError):
     status = HTTPStatus.GONE
 
     def __init__(self, lease_id: str) -> None:
-        """Say what is kept instead."""
         super().__init__(
             f"What lease {lease_id} was at the moment as_of is not recorded: an older version of the service kept it "
             f"then. GET /v1/leases/{lease_id}/history has what was recorded; ask as_of one of its changes that are "
@@ -317,7 +311,6 @@ class AuditOffError(ConflictError):
     code = "leasehold.audit.off"
 
     def __init__(self) -> None:
-        """Say who can compare the cloud with the database all the same."""
         super().__init__(
             "The periodic audit is switched off ([manager] audit_seconds is 0). An operator can run leasehold-manage "
             "audit, or set the option and restart the managers."
@@ -336,7 +329,6 @@ class WaitingLeaseError(ConflictError):
     code = "leasehold.lease.waiting"
 
     def __init__(self) -> None:
-        """Say what to do next."""
         super().__init__(
             "The lease waits for resources, and what it asks for cannot be changed meanwhile. Change its name or its "
             "dates only, or delete it and ask for another lease.",
@@ -350,7 +342,6 @@ class OfferOverError(ConflictError):
     code = "leasehold.offer.over"
 
     def __init__(self) -> None:
-        """Say what to do."""
         message = "The offer is over: it has lapsed or was given up, or its lease was deleted. Ask for another offer."
         super().__init__(message)
 
@@ -361,7 +352,6 @@ class OfferAcceptedError(ConflictError):
     code = "leasehold.offer.accepted"
 
     def __init__(self, lease_id: str) -> None:
-        """Say what to do."""
         super().__init__(f"The offer was accepted. To give its resources back, delete the lease {lease_id}.")
 
 
@@ -371,7 +361,6 @@ class OffersOverlapError(ConflictError):
     code = "leasehold.published_offer.overlaps"
 
     def __init__(self, other: str) -> None:
-        """Name the offer in the way."""
         message = f"The published offer {other} of this resource overlaps this window. Delete it, or choose another."
         super().__init__(message, field="start_date", details={"published_offer": other})
 
@@ -382,7 +371,6 @@ class NotFreeInOfferError(ConflictError):
     code = "leasehold.published_offer.not_free"
 
     def __init__(self, free: Sequence[Window]) -> None:
-        """Name what is free."""
         said = [f"from {each.start.isoformat()} until {each.end.isoformat()}" for each in free]
         rest = f"it is free {some_of(said)}; claim a part of one of these." if said else "nothing of it is free now."
         ranges = [{"start_date": each.start.isoformat(), "end_date": each.end.isoformat()} for each in free]
@@ -424,7 +412,6 @@ class ClaimedError(ConflictError):
     code = "leasehold.published_offer.claimed"
 
     def __init__(self) -> None:
-        """Say what may be changed."""
         message = (
             "The lease was made of a published offer, so it keeps that resource and what it asks for. Change its name "
             "or its dates, or delete it."
@@ -438,7 +425,6 @@ class ClaimSharingError(ConflictError):
     code = "leasehold.published_offer.sharing"
 
     def __init__(self, projects: Sequence[str]) -> None:
-        """Name the other projects, and say who can do something about it."""
         super().__init__(
             f"The lease was made of a published offer that is not open to {some_of(projects)}; leave them out of "
             "`shared_with`, or ask the project that lends it.",
@@ -453,7 +439,6 @@ class ClosedToError(ConflictError):
     code = "leasehold.lease.closed_to"
 
     def __init__(self, projects: Sequence[str]) -> None:
-        """Name the projects that may not, and say who can do something about it."""
         super().__init__(
             f"Some of what the lease has is closed to {some_of(projects)}; leave them out of `shared_with`, or ask an "
             "operator to open it to them.",
@@ -469,7 +454,6 @@ class StaleError(ConflictError):
     status = HTTPStatus.PRECONDITION_FAILED
 
     def __init__(self) -> None:
-        """Say what to do next."""
         super().__init__(
             "The lease has changed since you read it; read it again and repeat the change.", field="If-Match"
         )
@@ -481,7 +465,6 @@ class SubLeaseLevelError(ConflictError):
     code = "leasehold.sublease.level"
 
     def __init__(self) -> None:
-        """Say who can lend."""
         super().__init__("The lease is a sub-lease, so it cannot be lent on; its lender can lend to others.")
 
 
@@ -491,7 +474,6 @@ class SubLeaseFixedError(ConflictError):
     code = "leasehold.sublease.fixed"
 
     def __init__(self) -> None:
-        """Say what may be changed."""
         super().__init__(
             "The lease is a sub-lease: it keeps its hosts, its start and its heal policy, and ends with its lender at "
             "the latest. Change its name or its end, or delete it and have another one made."
@@ -504,7 +486,6 @@ class LendingError(ConflictError):
     code = "leasehold.sublease.lent"
 
     def __init__(self, ids: Iterable[str]) -> None:
-        """List the sub-leases, and say what to do."""
         found = sorted(ids)
         super().__init__(
             f"The lease has lent hosts, so its dates and its reservations stay as they are. End {some_of(found)} first "
@@ -525,7 +506,6 @@ class NotSwappableError(ConflictError):
     code = "leasehold.swap.type"
 
     def __init__(self, types: Iterable[str]) -> None:
-        """Name the resource types that can be swapped."""
         known = sorted(types)
         what = f"only resources of {', '.join(known)} can be swapped" if known else "no resource type here can do that"
         super().__init__(f"The lease has no resource that can be swapped: {what}.", details={"types": known})
@@ -555,7 +535,6 @@ class NothingToHealError(ConflictError):
     code = "leasehold.heal.nothing"
 
     def __init__(self) -> None:
-        """Say what to do instead."""
         super().__init__(
             "No resource of the lease has failed, so nothing was changed. To leave a host that is bad in another way, "
             "send POST /v1/leases/{lease_id}/swap."
@@ -568,7 +547,6 @@ class NoReplacementError(ConflictError):
     code = "leasehold.heal.none_free"
 
     def __init__(self) -> None:
-        """Say what to do next."""
         super().__init__(
             "No other resource that fits is free to the end of the lease, so nothing was changed. Send the request "
             "again later, or amend the lease to what is free. A resource that works again comes back by itself."
@@ -611,7 +589,6 @@ class MissingPluginError(ConflictError):
     code = "leasehold.resource.no_plugin"
 
     def __init__(self, resource_type: str, defect: str) -> None:
-        """Name the type, and what is wrong with its plugin."""
         self.resource_type = resource_type
         self.reason = f"The plugin of the resource type {resource_type[:80]!r} {defect}"
         super().__init__(
@@ -633,7 +610,6 @@ class TakesTooLongError(ConflictError):
     code = "leasehold.decision.too_long"
 
     def __init__(self, seconds: float) -> None:
-        """Say how long a decision may take, and what to do."""
         message = (
             f"The request was not granted, because its decision takes longer than the limit of {seconds:g} seconds. "
             "Ask for less in one lease: fewer reservations, or simpler properties."
@@ -647,7 +623,6 @@ class UnsettledError(ConflictError):
     code = "leasehold.enforcement.unsettled"
 
     def __init__(self) -> None:
-        """Say what to do next."""
         super().__init__(
             "Other requests took the chosen resources each time before the lease was approved; nothing was changed. "
             "Send the request again."
@@ -666,7 +641,6 @@ class NotEnoughError(ConflictError):
     code = "leasehold.resources.not_enough"
 
     def __init__(self, refusal: Refusal) -> None:
-        """Take message and details from the refusal."""
         super().__init__(refusal.sentence, details=refusal.as_details())
         self.refusal = refusal
 
@@ -682,7 +656,6 @@ class NoWindowError(ConflictError):
     code = "leasehold.resources.no_window"
 
     def __init__(self) -> None:
-        """Say how the bounds can be met."""
         super().__init__("No window on whole minutes lies within these bounds; start later, or allow a later end.")
 
 
@@ -700,7 +673,6 @@ class EventsMissedError(LeaseholdError):
     reason: ClassVar[str]
 
     def __init__(self) -> None:
-        """Say how to go on."""
         super().__init__(
             f"{self.reason} Go on with after=latest and then list the leases, or leave `after` out and "
             "read from the oldest event.",

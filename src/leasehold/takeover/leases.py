@@ -41,7 +41,6 @@ class Leases:
     """Converts rows to leases and adds a finding for each row that does not fit."""
 
     def __init__(self, rows: BlazarRows, now: datetime, findings: Findings) -> None:
-        """Index the rows."""
         self._rows, self._now, self._findings = rows, now, findings
         self._requests = Requests(rows)
         self._events: dict[str | None, list[EventRow]] = defaultdict(list)

@@ -39,7 +39,6 @@ class Requests:
     """The type-specific rows, indexed by reservation."""
 
     def __init__(self, rows: BlazarRows) -> None:
-        """Index the rows."""
         self._hosts = {row.reservation_id: row for row in rows.host_reservations}
         self._instances = {row.reservation_id: row for row in rows.instance_reservations}
         self._floating_ips = {row.reservation_id: row for row in rows.floating_ip_reservations}

@@ -37,7 +37,6 @@ class Talking(Command):
     """A command that talks to the service."""
 
     def __init__(self, app: Any, app_args: argparse.Namespace | None, cmd_name: str | None = None) -> None:
-        """Called by cliff."""
         super().__init__(app, cast("argparse.Namespace", app_args), cmd_name)
         self.clock: Clock = users_clock()
         if isinstance(self.app.stdout, TextIOWrapper):

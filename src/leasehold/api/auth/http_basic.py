@@ -40,7 +40,6 @@ class BasicAuthentication:
     challenge = 'Basic realm="leasehold", charset="UTF-8"'
 
     def __init__(self, users: UsersFile) -> None:
-        """Start with an empty cache."""
         self._users = users
         self._key = secrets.token_bytes(32)
         self._lock = threading.Lock()

@@ -21,7 +21,6 @@ class TokenCache:
     """
 
     def __init__(self, most_bytes: int = MOST_BYTES, now: Callable[[], float] = clock.monotonic) -> None:
-        """Start empty."""
         self._lock = Lock()
         self._held: TLRUCache[str, tuple[float, bytes]] = TLRUCache(
             most_bytes, ttu=lambda _, held, now: now + held[0], timer=now, getsizeof=lambda held: len(held[1])

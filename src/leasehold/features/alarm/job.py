@@ -36,7 +36,6 @@ class AlarmRounds:
     """Checks the alarms, if no other manager does."""
 
     def __init__(self, service: Service) -> None:
-        """Start without the turn."""
         every = timedelta(seconds=service.settings.of(AlarmSettings).alarm_seconds)
         self._watch = AlarmWatch(service)
         self._turn = Turn(service, ALARM_LOCK, ROUNDS * every)

@@ -48,7 +48,6 @@ class Sessions:
     """Opens sessions by the cookies of requests."""
 
     def __init__(self, service: Service, settings: ConsoleSettings, strategy: str) -> None:
-        """Keep where sessions are, when they end, and the name of the strategy that they have to be of."""
         self.service = service
         self.settings = settings
         self.strategy = strategy
@@ -105,7 +104,6 @@ class DoorKeeper:
     """Identifies the callers of all requests: those that came through the door by their session, others as ever."""
 
     def __init__(self, inner: Authenticator, sessions: Sessions, strategy: Strategy) -> None:
-        """Keep the strategy of the API, and its side for the console."""
         self._inner = inner
         self._sessions = sessions
         self._strategy = strategy

@@ -64,7 +64,6 @@ class Files:
     """The files in a folder. A changed one is served as it is now."""
 
     def __init__(self, folder: Path) -> None:
-        """Keep the folder."""
         self._folder = folder.resolve()
 
     def find(self, path: str) -> File | None:

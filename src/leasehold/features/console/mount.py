@@ -79,7 +79,6 @@ class Pages:
     """Answers requests below `/console`; without a console nothing is there."""
 
     def __init__(self, files: Files | None, console: Console | None) -> None:
-        """Keep what answers."""
         self._files = files
         self._console = console
 

@@ -121,7 +121,6 @@ class ActingAs(Fixed):
     """Strategy `none`: the person says whom to act as, on the machine itself."""
 
     def __init__(self, inner: NoAuthentication) -> None:
-        """Keep the strategy, which decides which requests it answers."""
         self._inner = inner
 
     def offers(self) -> Mapping[str, Any]:
@@ -159,7 +158,6 @@ class ByPassword(Fixed):
     """Strategy `http_basic`: the password is checked once, and the user's line in the file at each request."""
 
     def __init__(self, inner: BasicAuthentication) -> None:
-        """Keep the strategy."""
         self._inner = inner
 
     def offers(self) -> Mapping[str, Any]:

@@ -41,7 +41,6 @@ class Opening:
     """Opens all hosts once, and does nothing more."""
 
     def __init__(self, service: Service) -> None:
-        """Start with hosts that may be closed."""
         self._service = service
         self._done = False
 

@@ -31,7 +31,6 @@ class SeriesChangedError(ConflictError):
     code = "leasehold.series.changed"
 
     def __init__(self) -> None:
-        """Say how to go on."""
         super().__init__(
             "The series was changed or deleted by another request meanwhile. Read it again, and repeat the request if "
             "it is still wanted."
@@ -44,7 +43,6 @@ class SeriesUnfinishedError(ConflictError):
     code = "leasehold.series.unfinished"
 
     def __init__(self, seconds: float) -> None:
-        """Say how to go on."""
         super().__init__(
             f"The request came to its limit of {seconds:g} seconds before this occurrence. Send it again to go on: a "
             "creation with the same Idempotency-Key, an amendment as it is."

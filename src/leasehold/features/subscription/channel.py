@@ -22,7 +22,6 @@ class DeliveryError(Exception):
     """
 
     def __init__(self, message: str, *, refused: bool = False) -> None:
-        """Keep the sentence."""
         super().__init__(message)
         self.refused = refused
 

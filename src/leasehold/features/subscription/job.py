@@ -36,7 +36,6 @@ class Deliverer(PeriodicThread):
     """Looks for events to send every `[manager] event_seconds`."""
 
     def __init__(self, service: Service, channels: Mapping[Name, Channel] = CHANNELS) -> None:
-        """Prepare the threads, which serve the subscriptions of these channels."""
         super().__init__("deliverer", service.settings.manager.event_seconds)
         self._service = service
         self._channels = channels

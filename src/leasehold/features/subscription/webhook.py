@@ -111,7 +111,6 @@ class WebhookSender(Sender):
     """Sends events to one URL, over one connection as long as the receiver keeps it."""
 
     def __init__(self, subscription: Subscription, settings: DeliverySettings) -> None:
-        """Prepare the connection."""
         self._url = read_url(subscription.target)
         self._secret = subscription.secret
         self._allowed = self._url.secure or settings.http

@@ -34,7 +34,6 @@ class UnknownTemplateError(LeaseholdError):
     status = HTTPStatus.NOT_FOUND
 
     def __init__(self, name: str) -> None:
-        """Say where the names are."""
         message = f"There is no lease template with the id or name {name!r}. GET /v1/lease-templates shows all."
         super().__init__(message, field="template", details={"template": name})
 
@@ -45,7 +44,6 @@ class TemplateNameError(ConflictError):
     code = "leasehold.templates.name"
 
     def __init__(self, name: str) -> None:
-        """Say what to do."""
         message = f"There is a lease template {name!r} already. Choose another name, or change that one."
         super().__init__(message, field="name", details={"name": name})
 

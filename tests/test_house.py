@@ -54,6 +54,16 @@ def test_scripts_can_be_run(script: str) -> None:
     subprocess.run([shell, "-n", script], cwd=ROOT, check=True)
 
 
+def test_tests_on_an_openstack_are_where_they_are_looked_for() -> None:
+    """One elsewhere would be run by neither part of the suite."""
+    folders = re.search(r"^ON_OPENSTACK = \((.*)\)$", (ROOT / "tools" / "run_tests.py").read_text(), re.MULTILINE)
+    assert folders is not None
+    marker = re.compile(r"mark\.openstack")
+    marked = {path.parent.relative_to(ROOT).as_posix() for path in MODULES if marker.search(path.read_text())}
+    assert len(marked) > 1
+    assert marked <= set(re.findall(r'"(.*?)"', folders[1]))
+
+
 def test_bootstrap_names_its_modes_when_asked_for_another() -> None:
     answer = subprocess.run(["tools/bootstrap", "else"], cwd=ROOT, check=False, capture_output=True, text=True)
     assert answer.returncode == 1

@@ -470,18 +470,40 @@ def make_service(
     addresses: Iterable[int] = (),
 ) -> Iterator[World]:
     """Yield a new service on SQLite in a folder or at a database URL, with these hosts and addresses enrolled."""
+    names, lasts, clock = tuple(hosts), tuple(addresses), clock or Clock()
     if isinstance(where, Path):
-        url = f"sqlite:///{shutil.copy(planted_database(), where / 'leasehold.db')}"
+        made = enrolled_database(clock.now(), settings, names, lasts) if names or lasts else planted_database()
+        world = open_service(f"sqlite:///{shutil.copy(made, where / 'leasehold.db')}", clock=clock, settings=settings)
+        for kind, found in ((HOST, world.hosts), (FLOATING_IP, world.addresses)):
+            found.update({each.label: each for each in queries.list_resources(world.service, kind)})
     else:
-        url = where
-        make_schema(url)
-    world = open_service(url, clock=clock or Clock(), settings=settings)
+        make_schema(where)
+        world = open_service(where, clock=clock, settings=settings)
+        world.enrol(*names)
+        world.enrol_addresses(*lasts)
     try:
-        world.enrol(*hosts)
-        world.enrol_addresses(*addresses)
         yield world
     finally:
         world.engine.dispose()
+
+
+_ENROLLED: dict[tuple[object, ...], Path] = {}
+
+
+def enrolled_database(
+    moment: datetime, settings: Settings | None, hosts: tuple[str, ...], addresses: tuple[int, ...]
+) -> Path:
+    """Return an SQLite file in which these were enrolled at this moment; tests copy it, as `planted_database`."""
+    key = (moment, repr(settings), hosts, addresses)
+    if key not in _ENROLLED:
+        path = planted_database().with_name(f"{len(_ENROLLED)}.db")
+        shutil.copy(planted_database(), path)
+        world = open_service(f"sqlite:///{path}", clock=Clock(moment), settings=settings)
+        world.enrol(*hosts)
+        world.enrol_addresses(*addresses)
+        world.engine.dispose()
+        _ENROLLED[key] = path
+    return _ENROLLED[key]
 
 
 # ---------------------------------------------------------------- the manager, step by step

@@ -20,7 +20,7 @@ import numpy as np
 
 from leasehold.calendar.index import AllocationColumns, Calendar
 from leasehold.calendar.profile import Units, free_of
-from leasehold.calendar.search import Spread, earliest_free, earliest_slots
+from leasehold.calendar.search import SlotSpread, earliest_free, earliest_slots
 from leasehold.cmd.memory import keep_freed_memory
 from leasehold.leasing.decide import Asked, Terms
 from leasehold.leasing.free_windows import Windows
@@ -222,8 +222,8 @@ def find_hosts(snapshot: Snapshot, requests: Requests) -> None:
 def find_instances(snapshot: Snapshot, requests: Requests) -> None:
     """Search the earliest instance lease for up to half of what the pool holds, in every way to spread the slots."""
     demand, every = requests.demand(), snapshot.bookable()
-    spread = list(Spread)[requests.amount(1000) % 3]
-    room = {Spread.ANY: requests.hosts * 64 // demand["VCPU"] // 2, Spread.ONE_HOST: 64 // demand["VCPU"]}
+    spread = list(SlotSpread)[requests.amount(1000) % 3]
+    room = {SlotSpread.ANY: requests.hosts * 64 // demand["VCPU"] // 2, SlotSpread.ONE_HOST: 64 // demand["VCPU"]}
     amount = requests.amount(room.get(spread, requests.hosts // 2))
     earliest_slots(snapshot, every, demand, amount, spread, from_seconds(NOW), requests.duration())
 

@@ -18,7 +18,7 @@ import numpy as np
 from bench.replay import asked_in_hosts, leases_of
 from bench.simulation.source import month
 from bench.swf import TraceError
-from leasehold.features.forecast.store import Grid
+from leasehold.features.forecast.store import TimeSteps
 from leasehold.features.forecast.use import HOUR, WEEK, expected_of, peaks_of
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def demand_of(source: Source) -> Counts:
     first, last = (at(ask.start for ask in asks) for at in (min, max))
     hours = (last - first) // HOUR
     wanted = ((ask.start - first, ask.start - first + ask.length, ask.hosts) for ask in asks)
-    return peaks_of(wanted, Grid(0, HOUR, hours))
+    return peaks_of(wanted, TimeSteps(0, HOUR, hours))
 
 
 def errors_of(demand: Counts, weeks: int) -> dict[str, float]:

@@ -26,7 +26,7 @@ from leasehold.db.tables import leases, pools, tasks
 from leasehold.db.task import claim_tasks
 from leasehold.db.together import together
 from leasehold.features.subscription import use as subscription
-from leasehold.features.subscription.model import Channel, TooManySubscriptionsError
+from leasehold.features.subscription.model import ChannelName, TooManySubscriptionsError
 from leasehold.features.subscription.settings import DeliverySettings
 from leasehold.model.caller import Caller
 from tests.db.examples import lease, statements, write
@@ -103,7 +103,7 @@ def test_a_limit_that_is_counted_holds_on_all_nodes_together(node_urls: list[str
     def one_more(world: World) -> str | None:
         together_now.wait()
         try:
-            return subscription.subscribe(world.service, member, Channel.WEBHOOK, "http://127.0.0.1:1/").id
+            return subscription.subscribe(world.service, member, ChannelName.WEBHOOK, "http://127.0.0.1:1/").id
         except TooManySubscriptionsError:
             return None
 

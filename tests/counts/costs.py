@@ -13,7 +13,7 @@ from leasehold.db.task import claim_tasks
 from leasehold.features.feed import use as feeds
 from leasehold.features.timeline.model import Timeline
 from leasehold.features.timeline.rows import Eyes
-from leasehold.features.timeline.use import Question, timeline_of
+from leasehold.features.timeline.use import TimelineQuestion, timeline_of
 from leasehold.leasing import queries
 from leasehold.leasing.audit.db import audit_database
 from leasehold.leasing.delete import wait_until_gone
@@ -89,7 +89,7 @@ def _timelines(world: World, meter: Meter) -> dict[str, dict[str, int]]:
     """Count questions for the timeline: of a window that lies ahead, and of one with a past."""
     member = Eyes(Caller("alice", "demo"), Sight(hosts=False, private=False, disabled=False), everything=False)
     operator = Eyes(Caller("root", "demo"), Sight(), everything=True)
-    ahead, past = (Question((HOST,), Window(world.hour(start), world.hour(200))) for start in (1, -1))
+    ahead, past = (TimelineQuestion((HOST,), Window(world.hour(start), world.hour(200))) for start in (1, -1))
     counts = {}
     for who, eyes in (("a member", member), ("an operator", operator)):
         ask = partial(timeline_of, world.service, eyes)

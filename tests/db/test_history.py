@@ -25,11 +25,11 @@ from leasehold.db.tables import (
 from leasehold.features.series.model import SeriesDraft
 from leasehold.features.series.tables import series
 from leasehold.features.series.use import delete_series, make_series
-from leasehold.features.subscription.model import Channel
+from leasehold.features.subscription.model import ChannelName
 from leasehold.features.subscription.use import subscribe
 from leasehold.features.timeline.model import Timeline
 from leasehold.features.timeline.rows import Eyes
-from leasehold.features.timeline.use import Question, timeline_of
+from leasehold.features.timeline.use import TimelineQuestion, timeline_of
 from leasehold.leasing.lost_claims import LATE
 from leasehold.model.caller import Caller, Sight
 from leasehold.model.resource import HOST
@@ -252,7 +252,7 @@ def test_work_of_every_kind_for_a_lease_goes_with_it(world: World) -> None:
 
 def test_old_dead_letters_go_by_their_age(world: World) -> None:
     """A receiver that refuses something now and then is never suspended, so its list would grow for ever."""
-    made = subscribe(world.service, DEMO, Channel.WEBHOOK, "https://hooks.example.org/")
+    made = subscribe(world.service, DEMO, ChannelName.WEBHOOK, "https://hooks.example.org/")
     old, young = world.now() - A_MONTH - timedelta(seconds=1), world.now() - A_MONTH
     row = {"subscription_id": made.id, "event_id": "1-0", "event_type": "lease.create", "lease_id": "", "error": "no"}
     for position, died_at in enumerate((old, old, young), start=1):
@@ -267,7 +267,7 @@ def test_a_timeline_that_showed_what_was_purged_has_changed(world: World, *, rec
     world.lease(hosts(), end=1, name="long ago")
     run_for(world, hours=2)
     run_for(world, days=31)
-    question = Question((HOST,), Window(START, START + timedelta(days=1)))
+    question = TimelineQuestion((HOST,), Window(START, START + timedelta(days=1)))
     before = timeline_of(world.service, OPERATOR, question)
     assert isinstance(before, Timeline)
     assert [each.name for each in before.leases] == ["long ago"]

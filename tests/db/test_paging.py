@@ -45,14 +45,14 @@ from leasehold.features.series.model import Series
 from leasehold.features.subscription import api as subscription
 from leasehold.features.subscription import store as subscription_rows
 from leasehold.features.subscription.api import show_subscription
-from leasehold.features.subscription.model import Channel, Subscription
+from leasehold.features.subscription.model import ChannelName, Subscription
 from leasehold.features.template import api as template
 from leasehold.features.template import store as template_rows
 from leasehold.features.template.api import show_template
 from leasehold.features.template.model import Template
 from leasehold.leasing.held_offer import list_offers
 from leasehold.model.errors import InvalidInputError
-from leasehold.model.paging import WHOLE, Part, Sort
+from leasehold.model.paging import WHOLE, PageRequest, Sort
 from leasehold.model.published_offer import OfferedPart, PublishedOffer
 from leasehold.model.resource import FLOATING_IP, FLOATING_IP_POOL, HOST
 from leasehold.model.states import LeaseStatus
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from leasehold.api.paging import Choice
+    from leasehold.api.paging import ListKeys
     from leasehold.db.store import Database
     from leasehold.leasing.service import Service
 
@@ -71,7 +71,7 @@ pytestmark = pytest.mark.slow
 
 Values = dict[str, Any]
 Items = list[Values]
-Lists = dict[str, "tuple[Choice, Callable[[Part], Items]]"]
+Lists = dict[str, "tuple[ListKeys, Callable[[PageRequest], Items]]"]
 NAMES = ("b", "a", "b", "", "c")
 
 
@@ -97,7 +97,12 @@ def rows(number: int, name: str) -> Iterator[tuple[Callable[..., None], Any]]:
     yield series_rows.SERIES.add, Series(**who, name=name, **series_of, updated_at=later)
     kept: Values = {"description": "", "public": number % 2 == 0, "request": {}, "updated_at": later}
     yield template_rows.TEMPLATES.add, Template(**who, name=f"{name}{number}", **kept)
-    hook: Values = {"channel": Channel.WEBHOOK, "target": f"https://{name}.example", "secret": "", "event_types": ()}
+    hook: Values = {
+        "channel": ChannelName.WEBHOOK,
+        "target": f"https://{name}.example",
+        "secret": "",
+        "event_types": (),
+    }
     state: Values = {"failing_since": later, "suspended_at": later if number % 2 else None, "own": number % 2 == 0}
     place: Values = {"all_projects": number == 1, "lease_id": name or None, "position": 7 - number}
     yield subscription_rows.add_subscription, Subscription(**who, **hook, **state, **place)
@@ -154,7 +159,7 @@ def publish(connection: Connection) -> None:
             offer_rows.mark_deleted(connection, new.id, NOW)
 
 
-def published(connection: Connection, part: Part, project: str | None = None) -> Items:
+def published(connection: Connection, part: PageRequest, project: str | None = None) -> Items:
     found = offer_rows.list_published(connection, project, NOW, part)
     return [cast("Values", show_published(each, NOW, owner=True)) for each in found]
 
@@ -164,16 +169,16 @@ def lists(db: Database) -> Lists:
     service = cast("Service", SimpleNamespace(db=db, now=lambda: NOW))
 
     def reading(shown: Callable[[Any], Any], listed: Callable[..., Sequence[Any]], *which: Any) -> Callable[..., Items]:
-        def read(part: Part) -> Items:
+        def read(part: PageRequest) -> Items:
             with db.reading() as connection:
                 return [shown(each) for each in listed(connection, *which, part)]
 
         return read
 
-    def owned(part: Part) -> Items:
+    def owned(part: PageRequest) -> Items:
         return [cast("Values", show_owned(each)) for each in list_owned(service, None, part)]
 
-    def held(part: Part) -> Items:
+    def held(part: PageRequest) -> Items:
         found = list_offers(service, None, part)
         return [{"id": each.id, "expires_at": cast("Any", each.offered_until).isoformat()} for each in found]
 
@@ -203,7 +208,7 @@ def lists(db: Database) -> Lists:
     }
 
 
-def expected(whole: Items, part: Part) -> Items:
+def expected(whole: Items, part: PageRequest) -> Items:
     """Return a part of what the whole list shows; equal items are in the order of their ids."""
     items = whole
     if part.sort is not None:
@@ -215,16 +220,16 @@ def expected(whole: Items, part: Part) -> Items:
     return [each for each in items if all(each[name] in values for name, values in part.wanted.items())][: part.limit]
 
 
-def parts(choice: Choice, whole: Items) -> Iterator[Part]:
+def parts(choice: ListKeys, whole: Items) -> Iterator[PageRequest]:
     """Yield each order with pages after each item, and each filter with each value that is shown, and with two."""
     orders = [None, *(Sort(name, descending=down) for name, down in product(choice.sorts, (False, True)))]
     for sort, marker in product(orders, (None, *(each["id"] for each in whole))):
-        yield Part(2, marker, sort)
+        yield PageRequest(2, marker, sort)
     for name in (*choice.texts, *choice.switches):
         seen = [each[name] for each in whole if each[name] is not None]
         for values in ({"none such"} if name in choice.texts else set(), *({each} for each in seen), set(seen[:2])):
-            yield Part(wanted={name: values})
-            yield Part(1, whole[0]["id"], None, {name: values})
+            yield PageRequest(wanted={name: values})
+            yield PageRequest(1, whole[0]["id"], None, {name: values})
 
 
 def test_a_part_is_that_of_the_whole_list(db: Database) -> None:
@@ -236,7 +241,7 @@ def test_a_part_is_that_of_the_whole_list(db: Database) -> None:
         for part in parts(choice, whole):
             assert read(part) == expected(whole, part), (name, part)
         with pytest.raises(InvalidInputError) as refused:
-            read(Part(marker=key(99)))
+            read(PageRequest(marker=key(99)))
         assert refused.value.field == "marker"
 
 
@@ -252,4 +257,4 @@ def test_a_project_is_listed_what_it_sees(db: Database) -> None:
             found = resource_rows.list_resources(connection, FLOATING_IP)
             assert open_to == [each for each in found if each.open_to(project)]
         assert {each.status(NOW).value for each in every} == {"available", "deleted", "expired", "error"}
-        assert [each["id"] for each in published(connection, Part(1), "third")] == [key(0)]
+        assert [each["id"] for each in published(connection, PageRequest(1), "third")] == [key(0)]

@@ -21,7 +21,7 @@ from leasehold.db.allocation import (
     move_allocations,
 )
 from leasehold.db.lease import find_lease
-from leasehold.db.record import Question, each_segment, keep_segments
+from leasehold.db.record import SegmentFilter, each_segment, keep_segments
 from leasehold.db.tables import allocations, segments
 from leasehold.model.allocation import Pick
 from leasehold.model.resource import FLOATING_IP, FLOATING_IP_POOL, HOST_POOL
@@ -77,7 +77,7 @@ class Past:
 
     def found(self, now: datetime, **asked: Any) -> list[Segment]:
         with self.db.reading() as connection:
-            return list(each_segment(connection, Question(**asked), now))
+            return list(each_segment(connection, SegmentFilter(**asked), now))
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import event, text
 
 from leasehold.db.engine import reading, writing
-from leasehold.db.record import Question, each_segment
+from leasehold.db.record import SegmentFilter, each_segment
 from leasehold.model.windows import to_seconds
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _noted(engine: Engine, now: int) -> Steps:
 def _recorded(engine: Engine, now: datetime) -> Steps:
     steps: Steps = Counter()
     with reading(engine) as connection:
-        for each in each_segment(connection, Question(), now):
+        for each in each_segment(connection, SegmentFilter(), now):
             _add(steps, each, each.demand, each.window.seconds)
     return steps
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from leasehold.takeover.plan import Plan
+    from leasehold.takeover.plan import ImportPlan
 
-    Import = Callable[[Rows], Plan]
+    Import = Callable[[Rows], ImportPlan]
 
 NOW = datetime(2026, 11, 21, 12, 4, tzinfo=UTC)
 """A minute after the recording."""
@@ -59,7 +59,7 @@ def _build(world: World) -> None:
 def take_over(world: World, tmp_path: Path) -> Import:
     """Return a function that imports Blazar's rows into the world's database and returns the plan."""
 
-    def run(rows: Rows) -> Plan:
+    def run(rows: Rows) -> ImportPlan:
         url = make_sqlite(tmp_path / "blazar.db", as_sandbox(rows))
         plan = make_plan(read_blazar(url)[0], world.now())
         assert write_plan(world.service.db, plan, world.now())

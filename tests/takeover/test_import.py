@@ -15,7 +15,7 @@ from leasehold.cloud.ports import LARGEST
 from leasehold.cmd.web import make_app
 from leasehold.conf.settings import ApiSettings
 from leasehold.db.engine import reading
-from leasehold.db.record import Question, each_segment
+from leasehold.db.record import SegmentFilter, each_segment
 from leasehold.db.tables import segments
 from leasehold.leasing.create import create_lease
 from leasehold.leasing.queries import get_lease
@@ -116,7 +116,7 @@ def test_the_record_begins_with_what_blazar_had_allocated(world: World, take_ove
         if min(each.window.end, now) > each.window.start
     ]
     with reading(world.engine) as connection:
-        found = list(each_segment(connection, Question(), now))
+        found = list(each_segment(connection, SegmentFilter(), now))
         closed = connection.execute(select(func.count()).select_from(segments)).scalar()
     told = [(each.reservation_id, *astuple(each.window), each.open, each.start_cause) for each in found]
     assert sorted(told) == sorted(held)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from leasehold.model.lease import Lease
-    from leasehold.takeover.plan import Plan
+    from leasehold.takeover.plan import ImportPlan
     from tests.factory import World
     from tests.takeover.conftest import Import
 
@@ -42,17 +42,17 @@ def put(name: str, status: str | None, start: str, end: str, part: str | None = 
     return change
 
 
-def lease_of(plan: Plan, name: str) -> Lease:
+def lease_of(plan: ImportPlan, name: str) -> Lease:
     return next(lease for lease in plan.leases if lease.name == name)
 
 
-def status_of(world: World, plan: Plan, name: str) -> str | None:
+def status_of(world: World, plan: ImportPlan, name: str) -> str | None:
     """Return the status of a lease; None if it is gone."""
     lease = lease_of(plan, name)
     return queries.get_lease(world.service, lease.id).status if world.exists(lease) else None
 
 
-def about(plan: Plan, text: str) -> list[str]:
+def about(plan: ImportPlan, text: str) -> list[str]:
     return [finding.what for finding in plan.findings if text in finding.what]
 
 

@@ -13,7 +13,7 @@ import pytest
 from prometheus_client import REGISTRY
 from sqlalchemy.exc import OperationalError
 
-from leasehold.db.clock import EVERY_SECONDS, RETRY_SECONDS, SLOW_SECONDS, TOLERANCE, Look, SharedClock
+from leasehold.db.clock import EVERY_SECONDS, RETRY_SECONDS, SLOW_SECONDS, TOLERANCE, ClockReading, SharedClock
 from tests.factory import START
 from tests.processes import wait_for
 
@@ -37,12 +37,12 @@ class Database:
     accepted_at: datetime | None = None
     hold: Callable[[], object] = field(default=lambda: None)
 
-    def ask(self) -> Look:
+    def ask(self) -> ClockReading:
         self.asked += 1
         self.hold()
         if self.down:
             raise OperationalError("SELECT", None, Exception("gone"))
-        return Look(self.truth() + self.jump, self.passed, self.took, self.seen_at, self.accepted_at)
+        return ClockReading(self.truth() + self.jump, self.passed, self.took, self.seen_at, self.accepted_at)
 
     def keep(self, moment: datetime) -> None:
         self.seen_at = moment

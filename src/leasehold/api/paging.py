@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from leasehold.api.versions import FILTERS
 from leasehold.model.errors import InvalidInputError
-from leasehold.model.paging import WHOLE, Part, Sort
+from leasehold.model.paging import WHOLE, PageRequest, Sort
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -22,7 +22,7 @@ DIRECTIONS: Final = {"": False, "asc": False, "desc": True}
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ListKeys:
     """By which keys of its items a list is filtered and sorted; without `sorts` it keeps its order.
 
     A filter is a text that the item has to show, or one of several by commas; those in `switches` are true or false.
@@ -38,7 +38,7 @@ class Choice:
         paging = PAGES if self.sorts else PAGES[:2]
         return (*paging, *self.texts, *self.switches)
 
-    def asked(self, call: Call) -> Part:
+    def asked(self, call: Call) -> PageRequest:
         """Return the part of the list that the query asks for; before 1.3 all. Raises InvalidInputError with the key.
 
         The marker is the last item of the page before, and has to be in the list still.
@@ -47,7 +47,7 @@ class Choice:
             return WHOLE
         limit, marker = asked_page(call)
         sort = asked_sort(call, self.sorts) if self.sorts else None
-        return Part(limit, marker, sort, dict(self._wanted(call)))
+        return PageRequest(limit, marker, sort, dict(self._wanted(call)))
 
     def _wanted(self, call: Call) -> Iterator[tuple[str, frozenset[str | bool]]]:
         for key in self.texts:

@@ -24,7 +24,7 @@ OF_END = ("end_date", "extend_seconds", "shorten_seconds")
 OF_START = ("start_date", "start_later_seconds", "start_earlier_seconds")
 
 
-class Asked(Protocol):
+class WindowRequest(Protocol):
     """A request for a window of time; its model requires the end, or the duration in place of an empty one."""
 
     @property
@@ -37,7 +37,7 @@ class Asked(Protocol):
     def duration_seconds(self) -> int | None: ...
 
 
-def parse_window(asked: Asked, *, version: Version, now: datetime) -> tuple[datetime, datetime]:
+def parse_window(asked: WindowRequest, *, version: Version, now: datetime) -> tuple[datetime, datetime]:
     """Return the start and the end that a client asks for.
 
     Raises InvalidDateError, and InvalidInputError for an end beside a duration.
@@ -106,7 +106,7 @@ def named_as_sent(sent: Mapping[str, str]) -> Iterator[None]:
         raise
 
 
-def ending_as_sent(asked: Asked) -> Mapping[str, str]:
+def ending_as_sent(asked: WindowRequest) -> Mapping[str, str]:
     """Return by the key of the end the key that was sent in place of it."""
     if getattr(asked, OPEN, None):
         return {"end_date": OPEN}

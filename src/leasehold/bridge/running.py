@@ -14,7 +14,7 @@ from leasehold.bridge.transport import open_bus
 from leasehold.bridge.watcher import Watcher
 from leasehold.conf.errors import ConfigurationError
 from leasehold.features.subscription.job import Deliverer
-from leasehold.features.subscription.model import Channel
+from leasehold.features.subscription.model import ChannelName
 from leasehold.features.subscription.settings import DeliverySettings
 from leasehold.features.subscription.use import follow_bus
 from leasehold.manager.metrics import metrics_served
@@ -83,7 +83,7 @@ def sending(service: Service, bus: Bus) -> Deliverer:
     most = settings.bridge.retry_most_seconds
     patient = replace(settings.of(DeliverySettings), threads=1, give_up=timedelta.max, retry_most_seconds=most)
     channel = BusChannel(bus, service.types, settings.bridge.publisher_id)
-    return Deliverer(replace(service, settings=settings.having(patient)), {Channel.BUS: channel})
+    return Deliverer(replace(service, settings=settings.having(patient)), {ChannelName.BUS: channel})
 
 
 class _End:

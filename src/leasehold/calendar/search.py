@@ -37,7 +37,7 @@ def _go_on() -> None:
     """Do not limit the time of a search."""
 
 
-class Spread(Enum):
+class SlotSpread(Enum):
     """How the slots of one reservation may be spread over hosts."""
 
     ANY = "any"
@@ -96,7 +96,7 @@ def earliest_slots(  # noqa: PLR0913 - one for each thing that a request says
     candidates: Mask,
     demand: Mapping[str, int],
     amount: int,
-    spread: Spread,
+    spread: SlotSpread,
     after: datetime,
     duration: timedelta,
     *,
@@ -110,10 +110,10 @@ def earliest_slots(  # noqa: PLR0913 - one for each thing that a request says
     summed.
     """
     limits = snapshot.limits(demand)
-    ways: Mapping[Spread, tuple[int, Callable[[Counts], Counts]]] = {
-        Spread.ANY: (amount, lambda counts: np.minimum(counts, amount)),
-        Spread.DISTINCT_HOSTS: (amount, lambda counts: np.minimum(counts, 1)),
-        Spread.ONE_HOST: (1, lambda counts: (counts >= amount).astype(np.int64)),
+    ways: Mapping[SlotSpread, tuple[int, Callable[[Counts], Counts]]] = {
+        SlotSpread.ANY: (amount, lambda counts: np.minimum(counts, amount)),
+        SlotSpread.DISTINCT_HOSTS: (amount, lambda counts: np.minimum(counts, 1)),
+        SlotSpread.ONE_HOST: (1, lambda counts: (counts >= amount).astype(np.int64)),
     }
     needed, count = ways[spread]
     empty = np.where(candidates, count(fitting(limits)), 0)

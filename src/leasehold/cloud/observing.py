@@ -47,7 +47,7 @@ Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class WithheldWrite:
     """One write that was not executed: the verb, and the difference from the desired state, as a part of a sentence.
 
     `hurts` is true for the deletion of a server that is not preemptible.
@@ -58,7 +58,7 @@ class Change:
     hurts: bool = False
 
 
-Note = list[Change]
+Note = list[WithheldWrite]
 
 
 class Observation:
@@ -68,7 +68,7 @@ class Observation:
         """Read nothing yet: each listing is read on first use."""
         self.cloud = cloud
 
-    def changes(self, work: Callable[[Cloud], object]) -> tuple[Change, ...]:
+    def changes(self, work: Callable[[Cloud], object]) -> tuple[WithheldWrite, ...]:
         """Return the writes that `work` would make; raises the CloudError that ends it, also one from a read."""
         note: Note = []
         real = self.cloud
@@ -142,7 +142,7 @@ class _Actions:
         self._note = note
 
     def perform(self, what: str, action: Callable[[], None]) -> None:  # noqa: ARG002 - noted, not executed
-        self._note.append(Change("actions.perform", what))
+        self._note.append(WithheldWrite("actions.perform", what))
 
 
 class _Hypervisors:
@@ -159,11 +159,11 @@ class _Hypervisors:
 
     def disable(self, service_host: str, reason: str) -> None:
         if any(each.enabled for each in self._behind(service_host)):
-            self._note.append(Change("hypervisors.disable", f"host {service_host} is not disabled: {reason}"))
+            self._note.append(WithheldWrite("hypervisors.disable", f"host {service_host} is not disabled: {reason}"))
 
     def enable(self, service_host: str, reason: str) -> None:
         if any(not each.enabled and each.disabled_reason == reason for each in self._behind(service_host)):
-            self._note.append(Change("hypervisors.enable", f"host {service_host} is still disabled: {reason}"))
+            self._note.append(WithheldWrite("hypervisors.enable", f"host {service_host} is still disabled: {reason}"))
 
     def _behind(self, service_host: str) -> Sequence[Hypervisor]:
         return [each for each in self._real.list() if each.service_host == service_host]
@@ -185,19 +185,19 @@ class _Aggregates:
         there = self._seen.get(name)
         wanted = Aggregate(0, name, zone, merged({}, metadata), frozenset())
         if there is None:
-            self._note.append(Change("aggregates.ensure", f"aggregate {name} does not exist"))
+            self._note.append(WithheldWrite("aggregates.ensure", f"aggregate {name} does not exist"))
         else:
             lacking = {key: value for key, value in metadata.items() if there.metadata.get(key) != value}
             if there.zone != zone:
                 self._note.append(
-                    Change("aggregates.ensure", f"aggregate {name} is in zone {there.zone} and not in {zone}")
+                    WithheldWrite("aggregates.ensure", f"aggregate {name} is in zone {there.zone} and not in {zone}")
                 )
             keys = ", ".join(f"{key}={value}" for key, value in sorted(lacking.items()) if value is not None)
             if keys:
-                self._note.append(Change("aggregates.ensure", f"aggregate {name} lacks the metadata {keys}"))
+                self._note.append(WithheldWrite("aggregates.ensure", f"aggregate {name} lacks the metadata {keys}"))
             keys = ", ".join(sorted(key for key, value in lacking.items() if value is None))
             if keys:
-                self._note.append(Change("aggregates.ensure", f"aggregate {name} still has the metadata {keys}"))
+                self._note.append(WithheldWrite("aggregates.ensure", f"aggregate {name} still has the metadata {keys}"))
             wanted = replace(there, zone=zone, metadata=merged(there.metadata, metadata))
         self._seen.put(name, wanted)
         return wanted
@@ -207,18 +207,18 @@ class _Aggregates:
         if there is None:
             raise CloudPermanentError(f"there is no aggregate {name}")
         if service_host not in there.hosts:
-            self._note.append(Change("aggregates.add_host", f"host {service_host} is not in aggregate {name}"))
+            self._note.append(WithheldWrite("aggregates.add_host", f"host {service_host} is not in aggregate {name}"))
             self._seen.put(name, replace(there, hosts=there.hosts | {service_host}))
 
     def remove_host(self, name: str, service_host: str) -> None:
         there = self._seen.get(name)
         if there is not None and service_host in there.hosts:
-            self._note.append(Change("aggregates.remove_host", f"host {service_host} is in aggregate {name}"))
+            self._note.append(WithheldWrite("aggregates.remove_host", f"host {service_host} is in aggregate {name}"))
             self._seen.put(name, replace(there, hosts=there.hosts - {service_host}))
 
     def delete(self, name: str) -> None:
         if self._seen.get(name) is not None:
-            self._note.append(Change("aggregates.delete", f"aggregate {name} exists"))
+            self._note.append(WithheldWrite("aggregates.delete", f"aggregate {name} exists"))
             self._seen.put(name, None)
 
 
@@ -243,9 +243,9 @@ class _Flavors:
         # Replacing a flavor empties its access list.
         projects = frozenset[str]()
         if there is None:
-            self._note.append(Change("flavors.ensure", f"flavor {flavor.id} does not exist"))
+            self._note.append(WithheldWrite("flavors.ensure", f"flavor {flavor.id} does not exist"))
         elif replace(there, projects=flavor.projects) != flavor:
-            self._note.append(Change("flavors.ensure", f"flavor {flavor.id} is not as the reservation needs it"))
+            self._note.append(WithheldWrite("flavors.ensure", f"flavor {flavor.id} is not as the reservation needs it"))
         else:
             projects = there.projects
         self._noted[flavor.id] = replace(flavor, projects=projects)
@@ -255,18 +255,18 @@ class _Flavors:
         if there is None:
             raise CloudPermanentError(f"there is no flavor {flavor_id}")
         if project_id not in there.projects:
-            self._note.append(Change("flavors.grant", f"project {project_id} may not use flavor {flavor_id}"))
+            self._note.append(WithheldWrite("flavors.grant", f"project {project_id} may not use flavor {flavor_id}"))
             self._noted[flavor_id] = replace(there, projects=there.projects | {project_id})
 
     def revoke(self, flavor_id: str, project_id: str) -> None:
         there = self.get(flavor_id)
         if there is not None and project_id in there.projects:
-            self._note.append(Change("flavors.revoke", f"project {project_id} may use flavor {flavor_id}"))
+            self._note.append(WithheldWrite("flavors.revoke", f"project {project_id} may use flavor {flavor_id}"))
             self._noted[flavor_id] = replace(there, projects=there.projects - {project_id})
 
     def delete(self, flavor_id: str) -> None:
         if self.get(flavor_id) is not None:
-            self._note.append(Change("flavors.delete", f"flavor {flavor_id} exists"))
+            self._note.append(WithheldWrite("flavors.delete", f"flavor {flavor_id} exists"))
             self._noted[flavor_id] = None
 
 
@@ -294,7 +294,9 @@ class _Servers:
         server = self._shown[server_id]
         self._gone.add(server_id)
         self._note.append(
-            Change("servers.delete", f"server {server_id} runs on {server.service_host}", hurts=not server.preemptible)
+            WithheldWrite(
+                "servers.delete", f"server {server_id} runs on {server.service_host}", hurts=not server.preemptible
+            )
         )
 
     def migrate(self, server_id: str) -> None:
@@ -308,12 +310,12 @@ class _Servers:
 
     def suspend(self, server_id: str) -> None:
         server = self._shown[server_id]
-        self._note.append(Change("servers.suspend", f"server {server_id} is {server.status}"))
+        self._note.append(WithheldWrite("servers.suspend", f"server {server_id} is {server.status}"))
 
     def _leaves(self, verb: str, server_id: str) -> None:
         server = self._shown[server_id]
         self._gone.add(server_id)
-        self._note.append(Change(verb, f"server {server_id} runs on {server.service_host}"))
+        self._note.append(WithheldWrite(verb, f"server {server_id} runs on {server.service_host}"))
 
     def _show(self, servers: Sequence[Server]) -> Sequence[Server]:
         self._shown.update({server.id: server for server in servers})
@@ -330,7 +332,7 @@ class _Images:
         there = self._real.of_reservation(metadata[RESERVATION_OF_IMAGE])
         if any(each.server_id == server_id and each.metadata == metadata and each.status != FAILED for each in there):
             return
-        self._note.append(Change("images.snapshot", f"there is no image {name} of server {server_id}"))
+        self._note.append(WithheldWrite("images.snapshot", f"there is no image {name} of server {server_id}"))
 
     def of_reservation(self, reservation_id: str) -> Sequence[Image]:
         return self._real.of_reservation(reservation_id)
@@ -339,7 +341,9 @@ class _Images:
         return self._real.of_shelved(server_id)
 
     def hand_over(self, image_id: str, project_id: str) -> None:
-        self._note.append(Change("images.hand_over", f"image {image_id} does not belong to project {project_id}"))
+        self._note.append(
+            WithheldWrite("images.hand_over", f"image {image_id} does not belong to project {project_id}")
+        )
 
 
 class _Providers:
@@ -373,23 +377,25 @@ class _Providers:
         if self._names.get(parent) is None:
             raise CloudPermanentError(f"there is no provider {parent}")
         if self._names.get(name) is None:
-            self._note.append(Change("providers.ensure_child", f"provider {name} does not exist"))
+            self._note.append(WithheldWrite("providers.ensure_child", f"provider {name} does not exist"))
             self._names.put(name, name)
             self._inventories[name] = {}
 
     def delete(self, name: str) -> None:
         if self._names.get(name) is not None:
-            self._note.append(Change("providers.delete", f"provider {name} exists"))
+            self._note.append(WithheldWrite("providers.delete", f"provider {name} exists"))
             self._names.put(name, None)
 
     def ensure_class(self, resource_class: str) -> None:
         if self._classes.get(resource_class) is None:
-            self._note.append(Change("providers.ensure_class", f"resource class {resource_class} does not exist"))
+            self._note.append(
+                WithheldWrite("providers.ensure_class", f"resource class {resource_class} does not exist")
+            )
             self._classes.put(resource_class, resource_class)
 
     def delete_class(self, resource_class: str) -> None:
         if self._classes.get(resource_class) is not None:
-            self._note.append(Change("providers.delete_class", f"resource class {resource_class} exists"))
+            self._note.append(WithheldWrite("providers.delete_class", f"resource class {resource_class} exists"))
             self._classes.put(resource_class, None)
 
     def set_inventory(self, provider: str, resource_class: str, inventory: Inventory) -> None:
@@ -397,14 +403,16 @@ class _Providers:
         had = there.get(resource_class)
         if had != inventory:
             has = "no inventory" if had is None else f"another inventory ({had.total} instead of {inventory.total})"
-            self._note.append(Change("providers.set_inventory", f"provider {provider} has {has} of {resource_class}"))
+            self._note.append(
+                WithheldWrite("providers.set_inventory", f"provider {provider} has {has} of {resource_class}")
+            )
             self._inventories[provider] = {**there, resource_class: inventory}
 
     def remove_inventory(self, provider: str, resource_class: str) -> None:
         there = self.inventories(provider) if self._names.get(provider) is not None else {}
         if resource_class in there:
             what = f"provider {provider} has an inventory of {resource_class}"
-            self._note.append(Change("providers.remove_inventory", what))
+            self._note.append(WithheldWrite("providers.remove_inventory", what))
             self._inventories[provider] = {name: each for name, each in there.items() if name != resource_class}
 
     def claim_rest(self, provider: str) -> frozenset[str]:  # noqa: ARG002 - not claimed
@@ -414,7 +422,7 @@ class _Providers:
     def release_claims(self, provider: str) -> None:
         if provider not in self._released and self._real.claimed((provider,)):
             self._released.add(provider)
-            self._note.append(Change("providers.release_claims", f"provider {provider} is still claimed by us"))
+            self._note.append(WithheldWrite("providers.release_claims", f"provider {provider} is still claimed by us"))
 
     def claimed(self, providers: Collection[str]) -> frozenset[str]:
         return self._real.claimed(providers) - self._released
@@ -458,12 +466,12 @@ class _Networks:
         lacks = (
             "lacks the lease's tags" if there and there.project_id == project_id else "is not in the lease's project"
         )
-        self._note.append(Change("networks.create_floating_ip", f"floating IP {address} {lacks}"))
+        self._note.append(WithheldWrite("networks.create_floating_ip", f"floating IP {address} {lacks}"))
         self._made[address] = FloatingIp(f"noted {address}", network_id, address, project_id, tags)
         return self._made[address]
 
     def delete_floating_ip(self, floating_ip_id: str) -> None:
-        self._note.append(Change("networks.delete_floating_ip", f"floating IP {floating_ip_id} exists"))
+        self._note.append(WithheldWrite("networks.delete_floating_ip", f"floating IP {floating_ip_id} exists"))
         self._gone.add(floating_ip_id)
         self._made = {address: each for address, each in self._made.items() if each.id != floating_ip_id}
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
-    from leasehold.takeover.plan import Plan
+    from leasehold.takeover.plan import ImportPlan
     from leasehold.takeover.rows import BlazarRows
 
 SOURCE_VARIABLE = "BLAZAR_DATABASE_URL"
@@ -83,7 +83,7 @@ def _read(url: str | None) -> tuple[BlazarRows, int]:
         raise OperatorError(f"The URL of Blazar's database cannot be used. Write it as {FORMS}.") from None
 
 
-def _as_json(plan: Plan, *, there: bool, dry_run: bool, others: int) -> Iterator[str]:
+def _as_json(plan: ImportPlan, *, there: bool, dry_run: bool, others: int) -> Iterator[str]:
     yield json.dumps(
         {
             "dry_run": dry_run,
@@ -96,7 +96,7 @@ def _as_json(plan: Plan, *, there: bool, dry_run: bool, others: int) -> Iterator
     )
 
 
-def _as_text(plan: Plan, *, there: bool, dry_run: bool, others: int) -> Iterator[str]:
+def _as_text(plan: ImportPlan, *, there: bool, dry_run: bool, others: int) -> Iterator[str]:
     if there:
         yield "The database holds all of this already, so nothing was changed."
         return

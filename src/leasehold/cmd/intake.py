@@ -34,16 +34,16 @@ class Intake:
         self._anonymous = settings.auth_strategy == "none"
         self._budget = max(budget, 2 * settings.max_body)
         self._lock = RLock()
-        self._arriving: dict[Body, None] = {}
+        self._arriving: dict[BodyBuffer, None] = {}
         self.held = 0
         """Bytes in memory now."""
 
-    def body(self, command: str, path: str, headers: Mapping[str, str], length: int) -> Body:
+    def body(self, command: str, path: str, headers: Mapping[str, str], length: int) -> BodyBuffer:
         """Return an empty body for a request with these headers (as in CGI) and this Content-Length, 0 for chunks."""
         limit = self._limit_of(path, headers)
         wanted = command.upper() in WITH_BODY and length <= limit
         # One more byte shows the application that a chunked body is too large.
-        return Body(self, limit + 1 if wanted and limit else 0)
+        return BodyBuffer(self, limit + 1 if wanted and limit else 0)
 
     def _limit_of(self, path: str, headers: Mapping[str, str]) -> int:
         """Return the most bytes that somebody will read; 0 without credentials."""
@@ -54,7 +54,7 @@ class Intake:
         signed_in = bool(headers.get("COOKIE")) and any(path.startswith(each.by_cookie) for each in INTAKES)
         return self._limit if named or signed_in or self._anonymous else 0
 
-    def grow(self, body: Body, content: bytes) -> None:
+    def grow(self, body: BodyBuffer, content: bytes) -> None:
         """Add the received content, up to the body's limit; beyond the budget drop the oldest arriving bodies."""
         with self._lock:
             kept = body.keep(content)
@@ -67,19 +67,19 @@ class Intake:
                 oldest.refused = True
                 self.held -= oldest.drop()
 
-    def complete(self, body: Body) -> None:
+    def complete(self, body: BodyBuffer) -> None:
         """Note that a body is complete: it stays in memory until its request is answered."""
         with self._lock:
             self._arriving.pop(body, None)
 
-    def release(self, body: Body) -> None:
+    def release(self, body: BodyBuffer) -> None:
         """Drop a body; a second call has no effect."""
         with self._lock:
             self._arriving.pop(body, None)
             self.held -= body.drop()
 
 
-class Body:
+class BodyBuffer:
     """One request's body, in the form of a waitress buffer."""
 
     def __init__(self, intake: Intake, most: int) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from leasehold.cmd.database import OperatorError
 from leasehold.db import schema
 from leasehold.db.clock import shared_clock
-from leasehold.db.record import Question, each_segment
+from leasehold.db.record import SegmentFilter, each_segment
 from leasehold.db.store import Database
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def run(args: Namespace, engine: Engine) -> int:
     schema.check(engine)
     if args.since is not None and args.until is not None and args.since >= args.until:
         raise OperatorError("Nothing lies between these times: --since has to be earlier than --until.")
-    question = Question(args.lease, args.project, args.resource, args.since, args.until)
+    question = SegmentFilter(args.lease, args.project, args.resource, args.since, args.until)
     now = shared_clock(engine)()
     with Database(engine).reading() as connection:
         found = each_segment(connection, question, now)
@@ -86,7 +86,7 @@ def run(args: Namespace, engine: Engine) -> int:
     return 0
 
 
-def _row(segment: Segment, question: Question) -> dict[str, Any]:
+def _row(segment: Segment, question: SegmentFilter) -> dict[str, Any]:
     """Return a segment as the values of `COLUMNS`; times are ISO 8601 in UTC."""
     return {
         "resource": segment.label,

@@ -53,7 +53,7 @@ LINGER_SECONDS = 0.5
 ROUND_SECONDS = 0.05
 
 
-class Answer(WSGITask):  # type: ignore[misc]  # waitress comes without annotations.
+class RequestTask(WSGITask):  # type: ignore[misc]  # waitress comes without annotations.
     """An answer of a request that may be parked; with `Connection: close` while the server is stopping."""
 
     def get_environment(self) -> dict[str, Any]:
@@ -72,10 +72,10 @@ class Answer(WSGITask):  # type: ignore[misc]  # waitress comes without annotati
         return header
 
 
-class Channel(HTTPChannel):  # type: ignore[misc]  # As above.
+class ServerChannel(HTTPChannel):  # type: ignore[misc]  # As above.
     """A connection."""
 
-    task_class = Answer
+    task_class = RequestTask
 
     def parser_class(self, adj: Adjustments) -> StrictParser:
         """Return the parser of the next request."""
@@ -133,9 +133,9 @@ class ApiServer:
         """Return the sockets that accept new connections."""
         return (each for each in list(self.sockets.values()) if isinstance(each, BaseWSGIServer))
 
-    def channels(self) -> list[Channel]:
+    def channels(self) -> list[ServerChannel]:
         """Return the connections."""
-        return [each for each in self.sockets.values() if isinstance(each, Channel)]
+        return [each for each in self.sockets.values() if isinstance(each, ServerChannel)]
 
     def wake(self) -> None:
         """End the current round of the event loop; a signal handler may call this."""
@@ -183,7 +183,7 @@ def listen(app: App, settings: ApiSettings, admission: AdmissionControl) -> ApiS
     server = ApiServer(settings, admission, sockets, found.task_dispatcher)
     intake = Intake(settings)
     for listener in server.listeners():
-        listener.channel_class, listener.intake = Channel, intake
+        listener.channel_class, listener.intake = ServerChannel, intake
     return server
 
 

@@ -22,7 +22,7 @@ STOPPING_SECONDS = 5.0
 LOOK_SECONDS = 1.0
 
 
-class Connection(Protocol):
+class ClientConnection(Protocol):
     """A connection of waitress."""
 
     last_activity: float
@@ -39,9 +39,9 @@ class SlowReaders:
         """`now` is a monotonic clock, in seconds."""
         self._now = now
         self._looked = float("-inf")
-        self._stalled: dict[Connection, tuple[float, float]] = {}
+        self._stalled: dict[ClientConnection, tuple[float, float]] = {}
 
-    def hang_up(self, connections: Iterable[Connection], seconds: float) -> None:
+    def hang_up(self, connections: Iterable[ClientConnection], seconds: float) -> None:
         """Close the connections that had unsent data and sent nothing for `seconds`; checks once a second."""
         now = self._now()
         if now - self._looked < LOOK_SECONDS:

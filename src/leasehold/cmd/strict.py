@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from waitress.adjustments import Adjustments
 
     from leasehold.api.parking import Parking
-    from leasehold.cmd.intake import Body, Intake
+    from leasehold.cmd.intake import BodyBuffer, Intake
     from leasehold.model.errors import LeaseholdError
 
 LONGEST_BETWEEN_CHUNKS = 16 * 1024
@@ -55,7 +55,7 @@ class StrictParser(HTTPRequestParser):  # type: ignore[misc]  # As above.
         self.parking: Parking | None = None
         """Where the last run of this request may be parked."""
         self._intake = intake
-        self._body: Body | None = None
+        self._body: BodyBuffer | None = None
 
     def parse_header(self, header_plus: bytes) -> None:
         """Parse the headers; raises ParsingError for a body with a length and chunks, or with two codings."""

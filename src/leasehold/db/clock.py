@@ -63,7 +63,7 @@ def steady() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME) if sys.platform == "linux" else time.monotonic()
 
 
-class Look(NamedTuple):
+class ClockReading(NamedTuple):
     """One reading of a clock: its `moment`, the steady clock `at` that moment, and the seconds that the answer `took`.
 
     `seen_at` is when any process last believed that clock, and `accepted_at` when an operator last accepted a jump,
@@ -82,7 +82,7 @@ class SharedClock:
 
     def __init__(
         self,
-        ask: Callable[[], Look],
+        ask: Callable[[], ClockReading],
         *,
         machine: Callable[[], datetime],
         steady: Callable[[], float] = steady,
@@ -98,7 +98,7 @@ class SharedClock:
         self._jump = jump
         self._machine = machine
         self._steady = steady
-        self._look = Look(machine(), steady())
+        self._look = ClockReading(machine(), steady())
         self._due = self._look.at
         self._starting = Lock()
         self._looking: Thread | None = None
@@ -141,7 +141,7 @@ class SharedClock:
         self._note(look)
         return True
 
-    def _jumped(self, look: Look, expected: datetime) -> bool:
+    def _jumped(self, look: ClockReading, expected: datetime) -> bool:
         """Say whether the clock has jumped.
 
         The first answer is compared with the machine's clock, which may be the wrong one. So the database's clock is
@@ -177,7 +177,7 @@ class SharedClock:
             "an operator has accepted it" if accepted else "it is where it should be",
         )
 
-    def _note(self, look: Look) -> None:
+    def _note(self, look: ClockReading) -> None:
         """Store that the clock was believed, unless some process did so within `SEEN_EVERY`."""
         if look.seen_at is not None and abs(look.moment - look.seen_at) < SEEN_EVERY:
             return
@@ -232,17 +232,17 @@ def accept_clock(engine: Engine) -> datetime:
     return moment
 
 
-def ask_clock(engine: Engine) -> Look:
+def ask_clock(engine: Engine) -> ClockReading:
     """Return what the database's clock says now, and when it was last believed and accepted."""
     return _ask(open_aside(engine.url))
 
 
-def is_believed(look: Look) -> bool:
+def is_believed(look: ClockReading) -> bool:
     """Say whether some process follows the clock: each one that does stores so once a minute."""
     return look.seen_at is not None and abs(look.moment - look.seen_at) <= BELIEVED_WITHIN
 
 
-def _accepted(look: Look, expected: datetime, jump: timedelta) -> bool:
+def _accepted(look: ClockReading, expected: datetime, jump: timedelta) -> bool:
     """Say whether an operator has accepted this jump, and not an earlier one."""
     if look.accepted_at is None or not timedelta(0) <= look.moment - look.accepted_at <= ACCEPTED_FOR:
         return False
@@ -254,7 +254,7 @@ def _keep_seen(aside: Engine, moment: datetime) -> None:
         connection.execute(update(clock_table).values(seen_at=moment))
 
 
-def _ask(aside: Engine) -> Look:
+def _ask(aside: Engine) -> ClockReading:
     """Read the server's clock; `took` does not include the time to connect."""
     postgresql = aside.dialect.name == "postgresql"
     question = "SELECT clock_timestamp()" if postgresql else "SELECT UTC_TIMESTAMP(6)"
@@ -264,7 +264,7 @@ def _ask(aside: Engine) -> Look:
         after = steady()
         seen_at, accepted_at = _record(connection)
     moment = moment.astimezone(UTC) if postgresql else moment.replace(tzinfo=UTC)
-    return Look(moment, (before + after) / 2, after - before, seen_at, accepted_at)
+    return ClockReading(moment, (before + after) / 2, after - before, seen_at, accepted_at)
 
 
 def _record(connection: Connection) -> tuple[datetime | None, datetime | None]:

@@ -9,7 +9,7 @@ from sqlalchemy import and_, func, select
 from leasehold.db.lease_state import ACTOR, WHOLE, lease_of
 from leasehold.db.tables import lease_states, outbox
 from leasehold.model.actor import Actor
-from leasehold.model.lease_then import Change
+from leasehold.model.lease_then import LeaseChange
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -33,7 +33,7 @@ TOLD_ID, UNTOLD_ID = "e", "s"
 _NEWEST_UNTOLD = lease_states.c.generation.desc()
 
 
-def change_at(connection: Connection, lease_id: str, moment: datetime) -> Change | None:
+def change_at(connection: Connection, lease_id: str, moment: datetime) -> LeaseChange | None:
     """Return the last change of a lease up to a moment, None if none is recorded; two statements.
 
     The last is the one of the greatest generation: the clocks of two processes may differ by a moment.
@@ -47,9 +47,9 @@ def change_at(connection: Connection, lease_id: str, moment: datetime) -> Change
     return told(event)
 
 
-def changes_at(connection: Connection, ids: Collection[str], moment: datetime) -> dict[str, Change]:
+def changes_at(connection: Connection, ids: Collection[str], moment: datetime) -> dict[str, LeaseChange]:
     """Return the last change of each of these leases up to a moment, as `change_at`; two statements a `CHUNK`."""
-    wanted, found = sorted(ids), dict[str, Change]()
+    wanted, found = sorted(ids), dict[str, LeaseChange]()
     for first in range(0, len(wanted), CHUNK):
         some = wanted[first : first + CHUNK]
         for row in connection.execute(_newest(TOLD, outbox, outbox.c.created_at, some, moment).order_by(outbox.c.id)):
@@ -78,20 +78,20 @@ def has_changes(connection: Connection, lease_id: str) -> bool:
     return connection.execute(select(outbox.c.id).where(outbox.c.lease_id == lease_id).limit(1)).first() is not None
 
 
-def told(row: Row[*tuple[Any, ...]]) -> Change:
+def told(row: Row[*tuple[Any, ...]]) -> LeaseChange:
     """Return the change that a row of `TOLD` has."""
     return _change(row, f"{TOLD_ID}{row.id}", row.event_type)
 
 
-def untold(row: Row[*tuple[Any, ...]]) -> Change:
+def untold(row: Row[*tuple[Any, ...]]) -> LeaseChange:
     """Return the change that a row of `UNTOLD` has."""
     return _change(row, f"{UNTOLD_ID}{row.generation}", None)
 
 
-def _change(row: Row[*tuple[Any, ...]], ident: str, event_type: str | None) -> Change:
+def _change(row: Row[*tuple[Any, ...]], ident: str, event_type: str | None) -> LeaseChange:
     state = row.lease_state or {}
     actor = state.get(ACTOR)
-    return Change(
+    return LeaseChange(
         id=ident,
         time=row.changed_at,
         type=event_type,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from sqlalchemy import delete, func, insert, select
 
 from leasehold.db.paging import Listed
-from leasehold.model.paging import WHOLE, Part
+from leasehold.model.paging import WHOLE, PageRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -59,7 +59,7 @@ class OwnedRows(Generic[Item]):
         query = select(func.count()).select_from(self.table).where(self.table.c[self.owner] == owner, *self.there)
         return connection.execute(query).scalar_one()
 
-    def page(self, connection: Connection, project_id: str | None, part: Part = WHOLE) -> Sequence[Item]:
+    def page(self, connection: Connection, project_id: str | None, part: PageRequest = WHOLE) -> Sequence[Item]:
         """Return a part of the items that a project sees, or with None of all projects, oldest first."""
         owner = self.table.c[self.owner]
         seen = owner == project_id if self.shared is None else owner.in_([project_id, self.shared])

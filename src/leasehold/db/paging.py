@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection, Row, Table
 
-    from leasehold.model.paging import Part
+    from leasehold.model.paging import PageRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Listed:
     keys: Mapping[str, ColumnElement[Any]] = field(default_factory=dict)
     order: Sequence[ColumnElement[Any]] = ()
 
-    def rows(self, connection: Connection, part: Part, *where: ColumnElement[bool]) -> Sequence[Row[Any]]:
+    def rows(self, connection: Connection, part: PageRequest, *where: ColumnElement[bool]) -> Sequence[Row[Any]]:
         """Return the rows of a part of the list of those that meet the conditions.
 
         Those that have nothing to sort by come last, whatever the direction. Raises InvalidInputError for a marker that

@@ -10,7 +10,7 @@ from leasehold.db.offered_part import LENDABLE, parts_of
 from leasehold.db.paging import Listed
 from leasehold.db.resource import resources_by_number
 from leasehold.db.tables import leases, published_offers, reservations, resources
-from leasehold.model.paging import WHOLE, Part
+from leasehold.model.paging import WHOLE, PageRequest
 from leasehold.model.published_offer import PublishedOffer, PublishedStatus
 from leasehold.model.states import LeaseStatus
 from leasehold.model.windows import Window
@@ -53,7 +53,7 @@ def find_published(connection: Connection, ident: str) -> PublishedOffer | None:
 
 
 def list_published(
-    connection: Connection, project_id: str | None, now: datetime, part: Part = WHOLE
+    connection: Connection, project_id: str | None, now: datetime, part: PageRequest = WHOLE
 ) -> Sequence[PublishedOffer]:
     """Return a part of the offers of a project and what is open to it, or with None of all, by their start."""
     status, which = _status(now), []

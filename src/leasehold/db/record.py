@@ -39,7 +39,7 @@ _OF_ALLOCATIONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SegmentFilter:
     """Which segments: of a lease, of a project, of a resource; those that meet `[since, until)`. None means any.
 
     `resource` is a resource's reference or its label, which is the last part of the reference.
@@ -68,7 +68,7 @@ class Question:
         return found
 
 
-def each_segment(connection: Connection, question: Question, now: datetime) -> Iterator[Segment]:
+def each_segment(connection: Connection, question: SegmentFilter, now: datetime) -> Iterator[Segment]:
     """Yield the segments that a question asks for: the closed ones, oldest first, then those that are not closed yet.
 
     Rows are read as the caller takes them. The transaction has to see one snapshot, in which every moment of an

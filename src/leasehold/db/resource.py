@@ -12,7 +12,7 @@ from leasehold.db.engine import region_of
 from leasehold.db.paging import Listed
 from leasehold.db.tables import resource_properties, resources
 from leasehold.model.membership import Membership
-from leasehold.model.paging import WHOLE, Part
+from leasehold.model.paging import WHOLE, PageRequest
 from leasehold.model.resource import Health, Resource
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _alive(resource_type: str) -> Select[Any]:
 
 
 def list_resources(
-    connection: Connection, resource_type: str, part: Part = WHOLE, *, closed_to: str | None = None
+    connection: Connection, resource_type: str, part: PageRequest = WHOLE, *, closed_to: str | None = None
 ) -> list[Resource]:
     """Return a part of the enrolled resources of a type, in the order of their enrolment.
 
@@ -193,7 +193,7 @@ def closed_to(connection: Connection, resource_type: str, project_id: str) -> li
     return [row.number for row in rows if project_id not in row.projects]
 
 
-def owned_resources(connection: Connection, project_id: str | None, part: Part = WHOLE) -> list[Resource]:
+def owned_resources(connection: Connection, project_id: str | None, part: PageRequest = WHOLE) -> list[Resource]:
     """Return a part of the enrolled resources of all types that belong to a project, or with None to any.
 
     Without properties.

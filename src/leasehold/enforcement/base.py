@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from leasehold.enforcement.amount import MaxLeaseSizeFilter
 from leasehold.enforcement.duration import MaxLeaseDurationFilter
 from leasehold.enforcement.external import NAME as EXTERNAL
-from leasehold.enforcement.external import Call, ExternalService
+from leasehold.enforcement.external import ExternalCall, ExternalService
 from leasehold.enforcement.lookahead import MaxLookaheadFilter
 from leasehold.enforcement.project import ProjectLimitsFilter
 from leasehold.enforcement.stacking import StackingFilter
@@ -97,11 +97,11 @@ class Enforcement:
         """Say whether an amendment would pass every filter."""
         return _passes(partial(self.check_update, lease, proposed, deciding))
 
-    def asks(self, call: Call, project_id: str) -> bool:
+    def asks(self, call: ExternalCall, project_id: str) -> bool:
         """Say whether the external service takes this call about leases of the project."""
         return self.external is not None and self.external.takes(call) and project_id not in self.exempt_projects
 
-    def ask(self, call: Call, body: Mapping[str, Any]) -> None:
+    def ask(self, call: ExternalCall, body: Mapping[str, Any]) -> None:
         """Return if the external service approves; raises ExternallyDeniedError and NoDecisionError."""
         if self.external is not None:
             with self.around():

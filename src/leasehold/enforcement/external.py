@@ -36,7 +36,7 @@ LONGEST_MESSAGE = 1_000
 GENERIC = "The service that approves leases denies this lease. Ask an operator for the reason."
 
 
-class Call(StrEnum):
+class ExternalCall(StrEnum):
     """A call of the protocol: the last part of its URL below the base."""
 
     CREATE = "check-create"
@@ -54,9 +54,9 @@ class ExternalService:
     def __init__(self, settings: ExternalSettings) -> None:
         """Read the URLs; raises ConfigurationError for one that cannot work, or if there is none."""
         own = {
-            Call.CREATE: settings.check_create,
-            Call.UPDATE: settings.check_update,
-            Call.END: settings.on_end,
+            ExternalCall.CREATE: settings.check_create,
+            ExternalCall.UPDATE: settings.check_update,
+            ExternalCall.END: settings.on_end,
         }
         self._urls = {call: url or _below(settings.base, call) for call, url in own.items()}
         self._settings = settings
@@ -80,11 +80,11 @@ class ExternalService:
         """The longest time that a call takes: to try two addresses of the host, and to answer."""
         return 3 * self._settings.seconds
 
-    def takes(self, call: Call) -> bool:
+    def takes(self, call: ExternalCall) -> bool:
         """Say whether a URL is configured for this call."""
         return self._urls[call] is not None
 
-    def check(self, call: Call, body: Mapping[str, Any]) -> None:
+    def check(self, call: ExternalCall, body: Mapping[str, Any]) -> None:
         """Ask for approval, and return if it is given.
 
         Raises ExternallyDeniedError with the service's message. Raises NoDecisionError where the service neither
@@ -108,7 +108,7 @@ class ExternalService:
     def tell_end(self, body: Mapping[str, Any]) -> None:
         """Tell the service of the end of a lease; raises UndeliveredError unless it acknowledges with a 2xx."""
         try:
-            with self._post(Call.END, body) as answer:
+            with self._post(ExternalCall.END, body) as answer:
                 status = answer.status_code
         except requests.RequestException as error:
             raise UndeliveredError(cause(error)) from error
@@ -116,7 +116,7 @@ class ExternalService:
             message = f"it answered {status}"
             raise UndeliveredError(message)
 
-    def _post(self, call: Call, body: Mapping[str, Any]) -> AbstractContextManager[BoundedAnswer]:
+    def _post(self, call: ExternalCall, body: Mapping[str, Any]) -> AbstractContextManager[BoundedAnswer]:
         # A redirect is not followed: it would carry the token to another place, and turn the POST into a GET.
         token = self._settings.token
         headers = {"Content-Type": "application/json", **({"X-Auth-Token": token} if token else {})}
@@ -136,7 +136,7 @@ class ExternalService:
         return printable.strip()[:LONGEST_MESSAGE] or GENERIC
 
 
-def _below(base: str | None, call: Call) -> str | None:
+def _below(base: str | None, call: ExternalCall) -> str | None:
     """Return the URL of a call below the base; as in Blazar, the last part of the base's path is replaced."""
     if not base:
         return None
@@ -144,7 +144,7 @@ def _below(base: str | None, call: Call) -> str | None:
     return urljoin(base, call)
 
 
-def _check_url(call: Call, url: str) -> None:
+def _check_url(call: ExternalCall, url: str) -> None:
     try:
         parts = urlsplit(url)
         fine = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

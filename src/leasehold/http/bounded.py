@@ -27,7 +27,7 @@ PART = 64 * 1024
 class BoundedAnswer:
     """An answer whose status is known, and whose body can be read until the deadline."""
 
-    def __init__(self, answer: requests.Response, deadline: _Deadline) -> None:
+    def __init__(self, answer: requests.Response, deadline: _Cutter) -> None:
         self.status_code = answer.status_code
         self._raw = answer.raw
         self._deadline = deadline
@@ -63,7 +63,7 @@ def requested(
     Connecting to an address of the host may take `seconds`, and all that follows `seconds` again; then the connection
     is cut, also while the caller reads the answer. Raises requests.RequestException. Redirects are not followed.
     """
-    deadline = _Deadline(seconds)
+    deadline = _Cutter(seconds)
     with requests.Session() as session, closing(_Adapter(deadline)) as adapter:
         request = session.prepare_request(
             requests.Request(method, url, data=body, headers={**headers, "Accept-Encoding": "identity"})
@@ -97,7 +97,7 @@ def cause(error: requests.RequestException) -> str:
     return f"its answer cannot be read ({type(error).__name__})"
 
 
-class _Deadline:
+class _Cutter:
     """Cuts the connection that it is given, some seconds after that."""
 
     def __init__(self, seconds: float) -> None:
@@ -129,7 +129,7 @@ class _Deadline:
 class _Adapter(HTTPAdapter):
     """Makes connections that the deadline cuts."""
 
-    def __init__(self, deadline: _Deadline) -> None:
+    def __init__(self, deadline: _Cutter) -> None:
         super().__init__()
         self._deadline = deadline
 

@@ -17,7 +17,7 @@ from leasehold.db.outbox import put_event
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.task import LEASE, hurry_task
 from leasehold.db.waiting import hurry_waiting
-from leasehold.enforcement.external import Call
+from leasehold.enforcement.external import ExternalCall
 from leasehold.leasing import vacating
 from leasehold.leasing.allocations import held_by, pools_of
 from leasehold.leasing.amended import Amendment
@@ -150,7 +150,11 @@ def _amend(
             decide = partial(_decide, service, seen, amendment, once, along)
             # A maintenance window is the operator's own, and nobody approved it when it was made.
             alone = seen.is_maintenance
-            lease = decide(Approval(needed=False)) if alone else approved(service, Call.UPDATE, seen.project_id, decide)
+            lease = (
+                decide(Approval(needed=False))
+                if alone
+                else approved(service, ExternalCall.UPDATE, seen.project_id, decide)
+            )
         except _ChangedMeanwhileError:
             continue
         return lease

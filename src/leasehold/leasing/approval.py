@@ -14,7 +14,7 @@ from leasehold.model.errors import UnsettledError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from leasehold.enforcement.external import Call
+    from leasehold.enforcement.external import ExternalCall
     from leasehold.leasing.service import Service
 
 Result = TypeVar("Result")
@@ -45,7 +45,7 @@ class Approval:
             raise UnapprovedError(decision, body())
 
 
-def approved(service: Service, call: Call, project_id: str, decide: Callable[[Approval], Result]) -> Result:
+def approved(service: Service, call: ExternalCall, project_id: str, decide: Callable[[Approval], Result]) -> Result:
     """Return what `decide` returns, which commits only if it gets the approval of its decision.
 
     `decide` runs once if no external service is asked about this call. Raises ExternallyDeniedError, NoDecisionError,

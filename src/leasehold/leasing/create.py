@@ -15,7 +15,7 @@ from leasehold.db.pool import bump_pools, move_pools
 from leasehold.db.task import LEASE, add_task
 from leasehold.db.together import together
 from leasehold.db.waiting import hurry_tries, mark_waiting
-from leasehold.enforcement.external import Call
+from leasehold.enforcement.external import ExternalCall
 from leasehold.enforcement.held_offer import check_offers
 from leasehold.leasing.allocations import promise
 from leasehold.leasing.approval import Approval, UnapprovedError, approved
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from leasehold.db.together import Writer
     from leasehold.enforcement.deciding import Deciding
     from leasehold.leasing.calendars import Evaluated
-    from leasehold.leasing.rebinding_search import Room
+    from leasehold.leasing.rebinding_search import RoomMade
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller, Sight
     from leasehold.model.draft import LeaseDraft
@@ -133,7 +133,7 @@ def _create(
             return service.decide(work, conditions)
 
     def make(plan: DrawPlan | None) -> Lease:
-        return approved(service, Call.CREATE, caller.project_id, partial(decide, plan))
+        return approved(service, ExternalCall.CREATE, caller.project_id, partial(decide, plan))
 
     try:
         lease = (
@@ -247,7 +247,7 @@ class _Creation:
         self,
         connection: Connection,
         lease: Lease,
-        decided: Room,
+        decided: RoomMade,
         rebinding: Rebinding | None,
         generations: LockedPools,
         reserved: Window,

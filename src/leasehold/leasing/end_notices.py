@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from leasehold.db.lease import find_lease
 from leasehold.db.task import END_NOTICE, add_task_once, claim_end_notice, is_end_notice_due, postpone_task, remove_task
-from leasehold.enforcement.external import Call, UndeliveredError
+from leasehold.enforcement.external import ExternalCall, UndeliveredError
 from leasehold.leasing.external_view import ExternalView
 from leasehold.model.backoff import pause_after
 
@@ -35,7 +35,7 @@ def note_end(service: Service, connection: Connection, lease: Lease, now: dateti
 
     It was not asked about a maintenance window, and is not told of its end.
     """
-    if not lease.is_maintenance and service.enforcement.asks(Call.END, lease.project_id):
+    if not lease.is_maintenance and service.enforcement.asks(ExternalCall.END, lease.project_id):
         add_task_once(connection, END_NOTICE, lease.id, now)
 
 
@@ -49,7 +49,7 @@ def deliver_end_notice(service: Service) -> bool:
         if not is_end_notice_due(connection, service.now()):
             return False
     external = service.enforcement.external
-    told = external if external is not None and external.takes(Call.END) else None
+    told = external if external is not None and external.takes(ExternalCall.END) else None
     lasts = timedelta(seconds=max(0.0 if told is None else told.seconds, service.settings.manager.claim_seconds))
     claimer = f"end-notice:{uuid4().hex}"
     claim = service.db.transact(lambda connection: claim_end_notice(connection, claimer, service.now(), lasts))

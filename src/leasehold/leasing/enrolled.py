@@ -20,7 +20,7 @@ _NEVER = -1
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _PoolResources:
     """The resources of a pool in one of its states, by number, in the order of their enrolment."""
 
     state: PoolState
@@ -34,7 +34,7 @@ class Enrolled:
     Threads may ask at the same time: what is kept is replaced as a whole, and only saves reading.
     """
 
-    _pools: dict[str, _Kept] = field(default_factory=dict)
+    _pools: dict[str, _PoolResources] = field(default_factory=dict)
 
     def of(self, connection: Connection, pool: str, state: PoolState) -> Sequence[Resource]:
         """Return the resources of a pool in this state, which `connection` has read in the same snapshot.
@@ -48,7 +48,7 @@ class Enrolled:
         return list(kept.resources.values())
 
     @staticmethod
-    def _read(connection: Connection, pool: str, state: PoolState, kept: _Kept | None) -> _Kept:
+    def _read(connection: Connection, pool: str, state: PoolState, kept: _PoolResources | None) -> _PoolResources:
         later = kept is not None and state.follows(kept.state)
         since, found = (kept.state.generation, dict(kept.resources)) if kept and later else (_NEVER, {})
         for each in changed_resources(connection, pool, since):
@@ -56,4 +56,4 @@ class Enrolled:
                 found[each.number] = each
             else:
                 found.pop(each.number, None)
-        return _Kept(state, dict(sorted(found.items())))
+        return _PoolResources(state, dict(sorted(found.items())))

@@ -69,7 +69,7 @@ class Exchange:
 
     def _move(self, lease: Lease, part: Reservation, mending: Mending, pool: str) -> None:
         window = part.ending.held(promised_window(lease.begins, lease.window.end, self.now))
-        change = Change(pool, self.generations[pool] + 1, self.now, self.cause)
+        change = AllocationChange(pool, self.generations[pool] + 1, self.now, self.cause)
         if mending.lost and mending.started:
             leave_allocations(self.connection, mending.lost, change.generation, self.now, self.cause)
         elif mending.lost:
@@ -77,11 +77,13 @@ class Exchange:
                 self.connection, mending.lost, change.generation, self.now, self.cause, released=True, left=True
             )
         over = (*mending.dropped, *mending.back)
-        replace_allocations(self.connection, change, Held(lease.id, part.id, window), over, mending.fresh, mending.rest)
+        replace_allocations(
+            self.connection, change, HeldReservation(lease.id, part.id, window), over, mending.fresh, mending.rest
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class AllocationChange:
     """A change of allocations of a pool, which then has this generation: when, and why."""
 
     pool: str
@@ -91,7 +93,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldReservation:
     """A reservation of a lease, and the window of what it gets."""
 
     lease_id: str
@@ -101,8 +103,8 @@ class Held:
 
 def replace_allocations(
     connection: Connection,
-    change: Change,
-    held: Held,
+    change: AllocationChange,
+    held: HeldReservation,
     over: Sequence[Allocation],
     fresh: Sequence[tuple[Pick, bool]],
     rest: Sequence[Pick] = (),

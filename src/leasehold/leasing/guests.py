@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from leasehold.leasing.lifecycle import Step
     from leasehold.leasing.service import Service
-    from leasehold.resource_types.driver import Holding, Job
+    from leasehold.resource_types.driver import Convergence, Holding
 
 
 def with_guests(
@@ -56,7 +56,7 @@ def with_guests(
 def _promised(
     service: Service,
     connection: Connection,
-    job: Job[Any],
+    job: Convergence[Any],
     lease_id: str,
     generations: Mapping[str, int],
     now: datetime,
@@ -72,7 +72,7 @@ def _promised(
     return [each for each in held if not given[each.resource.number]]
 
 
-def _waiting(outcome: Outcome, job: Job[Any], stuck: Collection[Holding]) -> Outcome:
+def _waiting(outcome: Outcome, job: Convergence[Any], stuck: Collection[Holding]) -> Outcome:
     """Return the outcome of a reservation that is done but for what is promised to others; the rest is released."""
     kept = frozenset(each.allocation_id for each in stuck)
     labels = some_of(sorted(each.resource.label for each in stuck))

@@ -11,7 +11,7 @@ from leasehold.db.lease import find_lease, save_lease
 from leasehold.db.outbox import put_event
 from leasehold.db.task import LEASE, hurry_task
 from leasehold.leasing.create import create_lease
-from leasehold.leasing.lapse import Ending
+from leasehold.leasing.lapse import Lapse
 from leasehold.leasing.queries import each_lease
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.errors import (
@@ -23,7 +23,7 @@ from leasehold.model.errors import (
 )
 from leasehold.model.held_offer import OfferState, state_of
 from leasehold.model.lease_filter import LeaseFilter
-from leasehold.model.paging import OLDEST_FIRST, WHOLE, Part
+from leasehold.model.paging import OLDEST_FIRST, WHOLE, PageRequest
 from leasehold.model.reminder import armed
 from leasehold.model.transitions import Trigger, move
 
@@ -68,7 +68,7 @@ def get_offer(service: Service, ident: str) -> Lease:
         return _found(find_lease(connection, ident, gone=True), ident)
 
 
-def list_offers(service: Service, project_id: str | None, part: Part = WHOLE) -> Sequence[Lease]:
+def list_offers(service: Service, project_id: str | None, part: PageRequest = WHOLE) -> Sequence[Lease]:
     """Return a part of the open offers of a project (None: of all projects), oldest first, without their resources."""
     asked: ListPart = {"limit": part.limit, "sort": part.sort or OLDEST_FIRST, "offered": True}
     asked["wanted"] = LeaseFilter(lapses_after=service.now())
@@ -104,7 +104,7 @@ def accept_offer(service: Service, ident: str) -> Lease:
 def give_up_offer(service: Service, ident: str) -> None:
     """Release what an open offer holds; one that is over stays so. Raises NotFoundError and OfferAcceptedError."""
     seen = get_offer(service, ident)
-    service.db.transact(Ending(service, seen, given_up=True))
+    service.db.transact(Lapse(service, seen, given_up=True))
     if state_of(get_offer(service, ident), service.now()) is OfferState.ACCEPTED:
         raise OfferAcceptedError(ident)
     service.wake()

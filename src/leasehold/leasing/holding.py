@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class AllocatedResource:
     """An allocation with its resource.
 
     `named` says whether the caller may know which resource it is; `attributes` and `properties` are those that the
@@ -40,7 +40,7 @@ class Holding:
     bound: bool = True
 
 
-def list_holdings(service: Service, lease: Lease, sight: Sight) -> Mapping[str, Sequence[Holding]]:
+def list_holdings(service: Service, lease: Lease, sight: Sight) -> Mapping[str, Sequence[AllocatedResource]]:
     """Return by reservation id the resources that are not released, vacated ones included; two statements at most."""
     unreleased = {
         part.id: [held for held in part.allocations if held.released_at is None] for part in lease.reservations
@@ -81,7 +81,7 @@ def _until_its_end(held: Allocation, lease: Lease) -> Allocation:
     return replace(held, window=Window(held.window.start, max(held.window.start, lease.window.end)))
 
 
-def _unbound(shown: Sequence[Holding]) -> list[Holding]:
+def _unbound(shown: Sequence[AllocatedResource]) -> list[AllocatedResource]:
     """Return the holdings as they are whichever resources they are: whole ones each alone, and all slots together."""
     blank = [replace(each, attributes={}, properties={}, bound=False) for each in shown]
     whole = [each for each in blank if each.allocation.demand is None]
@@ -95,12 +95,12 @@ def _unbound(shown: Sequence[Holding]) -> list[Holding]:
 
 def _holding(
     service: Service, held: Allocation, resource: Resource, private: Collection[tuple[str, str]], sight: Sight
-) -> Holding:
+) -> AllocatedResource:
     """Return a holding as the caller sees it; the type that a resource is enrolled as says what identifies it."""
     found = service.types.find(resource.type)
     named = sight.hosts or (found is not None and found.kind.public)
     attributes = resource.attributes if named else _anonymous(resource, None if found is None else found.kind)
-    return Holding(
+    return AllocatedResource(
         held,
         resource,
         named,

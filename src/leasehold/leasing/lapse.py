@@ -54,7 +54,7 @@ REASONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class Lapse:
     """The transaction that ends one open offer, which was `seen`; it returns whether it did.
 
     With a `claim` it finishes the offer's task, and without one it makes that due; False also means that the claim is
@@ -94,7 +94,7 @@ class Ending:
 
 def lapse_offer(service: Service, claim: Claim, seen: Lease) -> bool:
     """Release what an offer holds whose time is over, and whose task is claimed; False if the claim is lost."""
-    return service.db.transact(Ending(service, seen, claim))
+    return service.db.transact(Lapse(service, seen, claim))
 
 
 def decide_anew(
@@ -119,7 +119,7 @@ def release_late(service: Service) -> bool:
     with service.db.reading() as connection:
         ids = lapsed_offers(connection, service.now())
         late = [find_lease(connection, each, offered=True) for each in ids]
-    ended = [service.db.transact(Ending(service, each)) for each in late if each is not None]
+    ended = [service.db.transact(Lapse(service, each)) for each in late if each is not None]
     return any(ended)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from leasehold.db.lease import find_lease
 from leasehold.db.lease_then import change_at, has_changes
-from leasehold.db.record import Question, each_segment
+from leasehold.db.record import SegmentFilter, each_segment
 from leasehold.model.errors import HistoryNotKeptError, InvalidInputError, NotFoundError, NotThenError
 from leasehold.model.lease_then import LeaseThen
 from leasehold.model.states import LeaseStatus
@@ -48,7 +48,7 @@ def lease_as_of(service: Service, lease_id: str, moment: datetime) -> LeaseThen:
     with service.db.reading() as connection:
         lease = _then(connection, find_any_lease(connection, lease_id), moment)
         since = moment.replace(microsecond=0)
-        held = each_segment(connection, Question(lease_id, since=since, until=since + SECOND), since + SECOND)
+        held = each_segment(connection, SegmentFilter(lease_id, since=since, until=since + SECOND), since + SECOND)
         return LeaseThen(lease, by_beginning(held))
 
 

@@ -19,7 +19,7 @@ from leasehold.db.outbox import put_event
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.resource import resources_by_number
 from leasehold.db.task import LEASE, add_task, hurry_task
-from leasehold.enforcement.external import Call
+from leasehold.enforcement.external import ExternalCall
 from leasehold.leasing.allocations import held_by
 from leasehold.leasing.approval import approved
 from leasehold.leasing.decide import Asked
@@ -91,7 +91,7 @@ def lend(
         chosen = lendable(service, seen, wish)
         decide = partial(_decide, service, _Asked(caller, seen, wish, chosen, once))
         try:
-            lease = approved(service, Call.CREATE, wish.project_id, decide)
+            lease = approved(service, ExternalCall.CREATE, wish.project_id, decide)
         except _ChangedMeanwhileError:
             continue
         service.wake()

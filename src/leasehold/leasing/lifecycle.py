@@ -25,7 +25,7 @@ from leasehold.model.judging import next_no_show
 from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
 from leasehold.model.transitions import Trigger, can, move
 from leasehold.model.windows import to_seconds
-from leasehold.resource_types.driver import Holding, Job, Wanted
+from leasehold.resource_types.driver import Convergence, Holding, Wanted
 from leasehold.resource_types.waits import Waits
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Step:
 
     phase: Phase
     lease: Lease
-    jobs: Sequence[Job[Any]]
+    jobs: Sequence[Convergence[Any]]
     blocked: Mapping[str, str]
     first: bool = False
 
@@ -110,7 +110,7 @@ class Step:
         started = self.phase is Phase.START or self.lease.status is LeaseStatus.ACTIVE
         return Wanted.ACTIVE if started else Wanted.PREPARED
 
-    def wanted_of(self, job: Job[Any]) -> Wanted:
+    def wanted_of(self, job: Convergence[Any]) -> Wanted:
         """Return the state that the cloud should have for one reservation: one that was dropped has ended."""
         return Wanted.ENDED if job.reservation.dropped else self.wanted
 
@@ -244,7 +244,7 @@ def _tell_own(connection: Connection, lease: Lease, now: datetime) -> Lease:
     return told
 
 
-def _sparing(connection: Connection, job: Job[Any], now: datetime) -> Job[Any]:
+def _sparing(connection: Connection, job: Convergence[Any], now: datetime) -> Convergence[Any]:
     """Return the job of a sub-lease that ends without the resources that its lender has not left: none was touched.
 
     The servers there are the lender's, whose lease goes on.
@@ -258,7 +258,7 @@ def _sparing(connection: Connection, job: Job[Any], now: datetime) -> Job[Any]:
     return replace(job, holdings=rest(job.holdings), former=rest(job.former), left=rest(job.left), spared=tuple(left))
 
 
-def _what_lives_on(lease: Lease, jobs: Sequence[Job[Any]]) -> dict[str, str]:
+def _what_lives_on(lease: Lease, jobs: Sequence[Convergence[Any]]) -> dict[str, str]:
     """Return until when servers outlive a lease that ends, for its event; nothing if none does, or there is no end."""
     until = [job.kept_until for job in jobs if job.kept_until is not None and job.holdings and not job.gives_back]
     ends = lease.status is LeaseStatus.TERMINATING and lease.reached(EventType.START)
@@ -270,7 +270,7 @@ def _begun(lease: Lease, phase: Phase) -> Lease:
     return lease if phase not in EVENT_OF or lease.event(EVENT_OF[phase]) is None else move(lease, _DUE[phase])
 
 
-def jobs_of(service: Service, connection: Connection, lease: Lease) -> list[Job[Any]]:
+def jobs_of(service: Service, connection: Connection, lease: Lease) -> list[Convergence[Any]]:
     """Return the jobs for `Driver.converge`: one for each reservation of the lease that is not finished."""
     open_parts = [part for part in lease.reservations if _unfinished(part, lease)]
     numbers = {held.resource_number for part in open_parts for held in part.allocations if held.released_at is None}
@@ -286,7 +286,7 @@ def _unfinished(part: Reservation, lease: Lease) -> bool:
 
 def _job(
     service: Service, lease: Lease, part: Reservation, resources: Mapping[int, Resource], now: datetime
-) -> Job[Any]:
+) -> Convergence[Any]:
     live: list[Holding] = []
     former: list[Holding] = []
     left: list[Holding] = []
@@ -295,7 +295,7 @@ def _job(
             kept = left if held.left_at is not None else live if lasts(held, lease) else former
             kept.append(Holding(resources[held.resource_number], held.slots, held.id))
     found = service.types.find(part.resource_type)
-    return Job(
+    return Convergence(
         lease.project_id,
         part,
         None if found is None else found.kind,
@@ -355,7 +355,11 @@ def _waits(lease: Lease, part: Reservation, now: datetime) -> Waits:
 
 
 def _blocked(
-    connection: Connection, lease: Lease, jobs: Sequence[Job[Any]], others: Sequence[Allocation] | None, now: datetime
+    connection: Connection,
+    lease: Lease,
+    jobs: Sequence[Convergence[Any]],
+    others: Sequence[Allocation] | None,
+    now: datetime,
 ) -> dict[str, str]:
     """Return, by reservation, why its start has to wait: earlier leases have not released its resources.
 

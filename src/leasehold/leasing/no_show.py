@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
     from leasehold.model.no_show import NoShow
     from leasehold.model.reservation import Reservation
-    from leasehold.resource_types.driver import Driver, Holding, Job
+    from leasehold.resource_types.driver import Convergence, Driver, Holding
     from leasehold.resource_types.kind import Kind
 
 
@@ -48,7 +48,7 @@ class Verdict:
 NOTHING = Verdict()
 
 
-def judge(cloud: Cloud, driver: Driver[Any], step: Step, job: Job[Any], now: datetime) -> Verdict:
+def judge(cloud: Cloud, driver: Driver[Any], step: Step, job: Convergence[Any], now: datetime) -> Verdict:
     """Look for what a reservation does not use, if that is due, and take it out of it after the warning.
 
     Raises CloudError if it cannot be looked for.
@@ -67,7 +67,9 @@ def judge(cloud: Cloud, driver: Driver[Any], step: Step, job: Job[Any], now: dat
     return Verdict(replace(no_show, warned_at=now, used=due.allocations - idle, done=not idle), unused=idle)
 
 
-def _given_up(cloud: Cloud, driver: Driver[Any], job: Job[Any], unused: Iterable[Holding], no_show: NoShow) -> Verdict:
+def _given_up(
+    cloud: Cloud, driver: Driver[Any], job: Convergence[Any], unused: Iterable[Holding], no_show: NoShow
+) -> Verdict:
     freed, failures = set(), []
     for holding in unused:
         try:
@@ -121,7 +123,7 @@ def _left_of(lease: Lease, part: Reservation, kind: Kind[Any], freed: Collection
     return kind.store(kind.exactly(request, promised - sum(each.slots for each in held if each.id in freed)))
 
 
-def _amount(job: Job[Any], idents: Collection[int]) -> int:
+def _amount(job: Convergence[Any], idents: Collection[int]) -> int:
     """Return how much these allocations are of a reservation, in the unit of its request."""
     return sum(each.slots for each in job.holdings if each.allocation_id in idents)
 

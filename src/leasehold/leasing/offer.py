@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from leasehold.leasing.decide import RefusedError, allocate, decide
 from leasehold.leasing.free_windows import MINUTE, Windows, fits
-from leasehold.leasing.rebinding_search import Room
+from leasehold.leasing.rebinding_search import RoomMade
 from leasehold.model.errors import InUseError, LeaseholdError, TakesTooLongError
 from leasehold.model.refusal import NoWindow, Refusal
 from leasehold.model.windows import Window, from_seconds, to_seconds
@@ -47,13 +47,13 @@ class Offering:
     rebinding: Rebinding | None = None
     extended: datetime | None = None
 
-    def decide(self) -> Room:
+    def decide(self) -> RoomMade:
         """Return the picks of every reservation; raises what `leasehold.leasing.decide.decide` raises.
 
         A refusal becomes NotEnoughError with an offer. InUseError says how late the lease can end, if that helps.
         """
         try:
-            return Room(decide(self.snapshots, self.asked, self.terms))
+            return RoomMade(decide(self.snapshots, self.asked, self.terms))
         except RefusedError as refused:
             position, refusal = refused.position, refused.refusal
         except InUseError as error:
@@ -72,7 +72,7 @@ class Offering:
     def _hurried(self) -> Offering:
         return replace(self, terms=replace(self.terms, budget=self.terms.budget.part(self.seconds)))
 
-    def _room(self, pool: str | None) -> Room | None:
+    def _room(self, pool: str | None) -> RoomMade | None:
         if self.rebinding is None or pool is None:
             return None
         return self.rebinding.room(self.snapshots, self.asked, self.terms, pool)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Generic
 from leasehold.db.owned import Item
 from leasehold.db.project import enter
 from leasehold.model.errors import NotFoundError
-from leasehold.model.paging import WHOLE, Part
+from leasehold.model.paging import WHOLE, PageRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ class OwnedItems(Generic[Item]):
     limit: Callable[[Service], int]
     too_many: type[TooManyError]
 
-    def page(self, service: Service, project_id: str | None, part: Part = WHOLE) -> Sequence[Item]:
+    def page(self, service: Service, project_id: str | None, part: PageRequest = WHOLE) -> Sequence[Item]:
         """Return a part of the items of a project, or with None of all projects, oldest first."""
         with service.db.reading() as connection:
             return self.rows.page(connection, project_id, part)

@@ -21,7 +21,7 @@ from leasehold.leasing.survey import is_asked_for
 from leasehold.model.draw import Drawable
 from leasehold.model.errors import LeaseholdError
 from leasehold.model.membership import Membership
-from leasehold.model.pool_size import Candidate, Need, Part, Plan, plan
+from leasehold.model.pool_size import DrawCandidate, HostNeed, Part, PoolPlan, plan
 from leasehold.model.resource import HOST, HOST_POOL, Health
 from leasehold.model.waiting import window_at
 from leasehold.resource_types.strategy import ranked
@@ -42,7 +42,7 @@ PAUSE_AFTER_FAILURE = timedelta(hours=1)
 """A host that could not be emptied is not drawn again sooner, unless an operator asks for it."""
 
 
-def planned(service: Service) -> Plan:
+def planned(service: Service) -> PoolPlan:
     """Return what the reservation pool of hosts needs now; raises CloudError if the servers cannot be listed."""
     now, size = service.now(), service.settings.manager.pool_size
     with service.db.reading() as connection:
@@ -53,7 +53,7 @@ def planned(service: Service) -> Plan:
     guests = driver.sized_guests(service.cloud, settings, shared) if shared else {}
     drawable = {each.number: Drawable(each.number, each.label, tuple(guests.get(each.number, ()))) for each in shared}
     found = [
-        Candidate(
+        DrawCandidate(
             each.number,
             each.label,
             each.membership,
@@ -70,7 +70,7 @@ def planned(service: Service) -> Plan:
     return plan(found, needs, size, order, now)
 
 
-def follow(service: Service) -> Plan:
+def follow(service: Service) -> PoolPlan:
     """Begin to move what the plan says, and return the plan; a host that cannot move now is left to the next round.
 
     Hosts are given back first. For each that stays one less is drawn, so that the ceiling holds.
@@ -84,7 +84,7 @@ def follow(service: Service) -> Plan:
     return found
 
 
-def _moves(service: Service, found: Plan, host: Candidate, idents: Mapping[int, str], pool: Membership) -> bool:
+def _moves(service: Service, found: PoolPlan, host: DrawCandidate, idents: Mapping[int, str], pool: Membership) -> bool:
     """Ask for a move, as an operator does, and return whether it has begun."""
     try:
         change(service, HOST, idents[host.number], {}, pool=pool)
@@ -95,7 +95,9 @@ def _moves(service: Service, found: Plan, host: Candidate, idents: Mapping[int, 
     return True
 
 
-def _needs(service: Service, connection: Connection, resources: Sequence[Resource], now: datetime) -> Iterator[Need]:
+def _needs(
+    service: Service, connection: Connection, resources: Sequence[Resource], now: datetime
+) -> Iterator[HostNeed]:
     """Yield what the leases need that wait for hosts, the longest waiting first; those that a limit stops need none."""
     of_hosts = waiting_for(connection, {HOST_POOL})
     # What a best-effort lease needs is drawn for it already.
@@ -110,7 +112,7 @@ def _needs(service: Service, connection: Connection, resources: Sequence[Resourc
             types = [(part, service.types.find(part.resource_type)) for part in lease.reservations]
             parts = [part for part, type_ in types if type_ is not None and type_.kind.pool == HOST_POOL]
             mine = [each for each in drawn if all(map(each.open_to, lease.projects))]
-            yield Need(lease.id, tuple(_part(service, each, mine) for each in parts), window_at(lease.window, now))
+            yield HostNeed(lease.id, tuple(_part(service, each, mine) for each in parts), window_at(lease.window, now))
 
 
 def _part(service: Service, part: Reservation, hosts: Sequence[Resource]) -> Part:

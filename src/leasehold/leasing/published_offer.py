@@ -24,7 +24,7 @@ from leasehold.model.errors import (
     OffersOverlapError,
     TooManyPublishedError,
 )
-from leasehold.model.paging import WHOLE, Part
+from leasehold.model.paging import WHOLE, PageRequest
 from leasehold.model.published_offer import PublishedOffer, PublishedStatus
 from leasehold.model.resource import HOST_POOL
 from leasehold.model.states import LeaseStatus
@@ -104,7 +104,7 @@ def _new(service: Service, caller: Caller, wish: Publication, resource: Resource
     )
 
 
-def list_published(service: Service, project_id: str | None, part: Part = WHOLE) -> Sequence[PublishedOffer]:
+def list_published(service: Service, project_id: str | None, part: PageRequest = WHOLE) -> Sequence[PublishedOffer]:
     """Return a part of the offers of a project and what is open to it, or with None of all, by their start."""
     with service.db.reading() as connection:
         return rows.list_published(connection, project_id, service.now(), part)

@@ -9,7 +9,7 @@ from leasehold.db import lease as lease_rows
 from leasehold.db import property as property_rows
 from leasehold.db import resource as resource_rows
 from leasehold.model.errors import NotFoundError
-from leasehold.model.paging import OLDEST_FIRST, WHOLE, Part, unknown_marker
+from leasehold.model.paging import OLDEST_FIRST, WHOLE, PageRequest, unknown_marker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -90,7 +90,7 @@ def _not_found(service: Service, resource_type: str, ident: str) -> NotFoundErro
 
 
 def list_resources(
-    service: Service, resource_type: str, part: Part = WHOLE, *, closed_to: str | None = None
+    service: Service, resource_type: str, part: PageRequest = WHOLE, *, closed_to: str | None = None
 ) -> Sequence[Resource]:
     """Return a part of the enrolled resources of a type, without those that are `closed_to` a project."""
     with service.db.reading() as connection:
@@ -104,7 +104,7 @@ def each_allocation(
     resource_id: str | None = None,
     lease_id: str | None = None,
     reservation_id: str | None = None,
-    part: Part = WHOLE,
+    part: PageRequest = WHOLE,
 ) -> Iterator[tuple[Resource, Sequence[Allocation]]]:
     """Yield a part of the enrolled resources with their allocations, even without any (contract http-api §6.1).
 
@@ -112,7 +112,7 @@ def each_allocation(
     """
     with service.db.reading() as connection:
         if resource_id is not None:
-            part = Part(1, wanted={"id": [resource_id]})
+            part = PageRequest(1, wanted={"id": [resource_id]})
         chosen = resource_rows.list_resources(connection, resource_type, part)
         if resource_id is not None and not chosen:
             raise _not_found(service, resource_type, resource_id)

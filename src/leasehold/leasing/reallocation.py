@@ -22,7 +22,7 @@ from leasehold.leasing.default_properties import judged
 from leasehold.leasing.flags import Flags, changed
 from leasehold.leasing.offer import Offering
 from leasehold.leasing.rebinding import Rebinding
-from leasehold.leasing.rebinding_search import Room
+from leasehold.leasing.rebinding_search import RoomMade
 from leasehold.model.allocation import Pick
 from leasehold.model.ending import held_longest
 from leasehold.model.errors import LeaseholdError
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 class Reallocation:
     """The lease as read under its lock (taken after the pools' locks), and its new `window`.
 
-    `approve` gets the picks of each reservation, by its id, and what moves for them (`Room.moved`), before they are
+    `approve` gets the picks of each reservation, by its id, and what moves for them (`RoomMade.moved`), before they are
     written; it raises to keep them from that.
     """
 
@@ -72,7 +72,7 @@ class Reallocation:
         reservation that lost resources gets replacements if there are any; otherwise it keeps the rest.
         """
         lease, window, parts = self.lease, self.window, self._parts
-        room = Room([[held.pick for held in self._held(part)] for part in parts])
+        room = RoomMade([[held.pick for held in self._held(part)] for part in parts])
         defaults: Mapping[str, DefaultProperties | None] = {}
         rebinding = Rebinding(self.service, self.connection, self.generations, self.now, stay=frozenset({lease.id}))
         shrinks = lease.window.start <= window.start and window.end <= lease.window.end
@@ -136,7 +136,9 @@ class Reallocation:
         stuck = part.missing_resources and not numbers.isdisjoint(failed)
         return Flags(missing > 0 or stuck, other, missing)
 
-    def _decide(self, rebinding: Rebinding, *, movable: bool) -> tuple[Room, Mapping[str, DefaultProperties | None]]:
+    def _decide(
+        self, rebinding: Rebinding, *, movable: bool
+    ) -> tuple[RoomMade, Mapping[str, DefaultProperties | None]]:
         """Return what the reservations get, and by their ids what becomes of their default properties."""
         lease, parts, calendars = self.lease, self._parts, self.service.calendars
         ahead = promised_window(self.window.start, self.window.end, self.now)

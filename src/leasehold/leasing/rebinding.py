@@ -18,7 +18,7 @@ from leasehold.calendar.snapshot import instants
 from leasehold.db.lease import find_lease
 from leasehold.db.rebinding import unstarted_on
 from leasehold.leasing.allocations import held_by
-from leasehold.leasing.exchange import Change, Held, replace_allocations
+from leasehold.leasing.exchange import AllocationChange, HeldReservation, replace_allocations
 from leasehold.leasing.mending import difference
 from leasehold.leasing.rebinding_search import Movable, make_room
 from leasehold.model.ending import held_longest
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from leasehold.db.pool import LockedPools
     from leasehold.db.rebinding import Unstarted
     from leasehold.leasing.decide import Asked, Terms
-    from leasehold.leasing.rebinding_search import Move, Room
+    from leasehold.leasing.rebinding_search import Move, RoomMade
     from leasehold.leasing.service import Service
     from leasehold.model.lease import Lease
 
@@ -70,7 +70,9 @@ class Rebinding:
         """Return the same for a further part of the decision, which leaves the leases that move already alone."""
         return replace(self, stay=self.stay | {move.of.lease_id for move in moves})
 
-    def room(self, snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], terms: Terms, pool: str) -> Room | None:
+    def room(
+        self, snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], terms: Terms, pool: str
+    ) -> RoomMade | None:
         """Return how a lease fits of which a reservation was refused in this pool; None: it stays refused.
 
         The leases that move are then locked, and none of them has started. Takes `[enforcement] max_rebinding_seconds`
@@ -85,7 +87,9 @@ class Rebinding:
         except TakesTooLongError:
             return None
 
-    def _room(self, snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], terms: Terms, pool: str) -> Room | None:
+    def _room(
+        self, snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], terms: Terms, pool: str
+    ) -> RoomMade | None:
         looked = _where(snapshots[pool], [part for part in asked if part.kind.pool == pool], terms, self._soon)
         if looked is None:
             return None
@@ -143,8 +147,8 @@ class Rebinding:
         for move in moves:
             gone, fresh = difference(move.of.held, move.picks)
             pool = move.of.kind.pool
-            change = Change(pool, self.generations[pool] + 1, self.now, Cause.MOVED)
-            held = Held(move.of.lease_id, move.of.id, move.of.window)
+            change = AllocationChange(pool, self.generations[pool] + 1, self.now, Cause.MOVED)
+            held = HeldReservation(move.of.lease_id, move.of.id, move.of.window)
             replace_allocations(self.connection, change, held, gone, [(pick, False) for pick in fresh])
 
 

@@ -78,7 +78,7 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class RoomMade:
     """What every reservation of the lease gets, and the moves that make room for it."""
 
     picks: list[Sequence[Pick]]
@@ -97,17 +97,17 @@ class Room:
 
 def make_room(
     snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], terms: Terms, pool: str, movable: Sequence[Movable]
-) -> Room | None:
+) -> RoomMade | None:
     """Return how a lease that was refused in `pool` fits if some of `movable` move within it; None if nothing is found.
 
     Few moves are looked for first. If one allocation on another resource makes room, something is found; if it takes
     several, nearly always: these are looked for in a few ways only. Raises TakesTooLongError.
     """
-    return _Search(snapshots, asked, terms, pool, movable).found()
+    return _RoomSearch(snapshots, asked, terms, pool, movable).found()
 
 
 @dataclass(frozen=True, slots=True)
-class _Search:
+class _RoomSearch:
     """The search in one pool; the arguments of `make_room`."""
 
     snapshots: Mapping[str, Snapshot]
@@ -116,7 +116,7 @@ class _Search:
     pool: str
     movable: Sequence[Movable]
 
-    def found(self) -> Room | None:
+    def found(self) -> RoomMade | None:
         """Return the first room found; there is none if the lease does not fit without all that may move either."""
         if not self.movable or self._decided(self._without(self.movable)) is None:
             return None
@@ -132,15 +132,15 @@ class _Search:
             if picks is not None:
                 yield one, gap, picks
 
-    def _by_one(self) -> Room | None:
+    def _by_one(self) -> RoomMade | None:
         """Move one reservation away from what the lease takes."""
         for one, gap, picks in self._helpful():
             moved = self._placed(one, self._taken(gap, picks))
             if moved is not None:
-                return Room(picks, (Move(one, tuple(moved)),))
+                return RoomMade(picks, (Move(one, tuple(moved)),))
         return None
 
-    def _by_any_one(self) -> Room | None:
+    def _by_any_one(self) -> RoomMade | None:
         """Move one allocation to any other resource, and let the lease take what is left; this takes long."""
         for one, gap, _ in self._helpful():
             for position, pick in enumerate(one.picks):
@@ -149,7 +149,7 @@ class _Search:
                     moved = self._placed(one, gap.only({number}), kept)
                     picks = None if moved is None else self._decided(gap.booked(moved, one.window))
                     if moved is not None and picks is not None:
-                        return Room(picks, (Move(one, tuple(moved)),))
+                        return RoomMade(picks, (Move(one, tuple(moved)),))
         return None
 
     def _roomy(self, view: Snapshot, pick: Pick, window: Window) -> list[int]:
@@ -158,7 +158,7 @@ class _Search:
         rows &= view.free(padded) if pick.demand is None else view.slots(padded, pick.demand) >= pick.slots
         return [number for number in view.numbers[rows].tolist() if number != pick.resource_number]
 
-    def _by_some(self) -> Room | None:
+    def _by_some(self) -> RoomMade | None:
         """Clear resources, first the two with the fewest allocations that may move, then twice as many, up to all.
 
         Whatever is not in the way of the lease stays.
@@ -178,7 +178,7 @@ class _Search:
             many *= 2
         return None
 
-    def _in_order(self) -> Room | None:
+    def _in_order(self) -> RoomMade | None:
         """Place reservations again, one after the other, where they are if possible; in several orders.
 
         The first order is what begins after the lease, by its start. On equal resources, of which nothing that begins
@@ -198,7 +198,7 @@ class _Search:
                 return room
         return None
 
-    def _settled(self, picks: list[Sequence[Pick]], view: Snapshot, out: Sequence[Movable]) -> Room | None:
+    def _settled(self, picks: list[Sequence[Pick]], view: Snapshot, out: Sequence[Movable]) -> RoomMade | None:
         """Place these reservations again beside the lease, those first that can stay as they are."""
         displaced = []
         for each in sorted(out, key=_by_start):
@@ -210,7 +210,7 @@ class _Search:
 
     def _placed_again(
         self, picks: list[Sequence[Pick]] | None, view: Snapshot, order: Iterable[Movable], *, keeps: bool
-    ) -> Room | None:
+    ) -> RoomMade | None:
         """Place these reservations in this order, and then the lease, if it has no `picks` yet."""
         moves: list[Move] = []
         for each in order:
@@ -223,7 +223,7 @@ class _Search:
             if len(moves) > MOST_MOVES:
                 return None
         picks = self._decided(view) if picks is None else picks
-        return None if picks is None else Room(picks, tuple(moves))
+        return None if picks is None else RoomMade(picks, tuple(moves))
 
     # ------------------------------------------------------------ steps
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from leasehold.leasing.calendars import Evaluated
     from leasehold.leasing.waiting_order import WaitingOrder
     from leasehold.model.caller import Caller
-    from leasehold.model.displacement import Strategy
+    from leasehold.model.displacement import EvictionStrategy
     from leasehold.model.lead import Lead
     from leasehold.model.lease import Lease
     from leasehold.model.properties import Expression
@@ -69,7 +69,7 @@ class Service:
     settings: Settings = field(default_factory=Settings)
     enforcement: Enforcement = field(default_factory=Enforcement)
     waiting_order: WaitingOrder = field(default_factory=LongestWaiting)
-    strategy: Strategy = field(default_factory=FewestServers)
+    strategy: EvictionStrategy = field(default_factory=FewestServers)
     now: Callable[[], datetime] = utc_now
     questions: Calendars = field(default_factory=Calendars)
     enrolled: Enrolled = field(default_factory=Enrolled)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from leasehold.model.allocation import Allocation
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
-    from leasehold.resource_types.driver import User
+    from leasehold.resource_types.driver import ResourceUser
     from leasehold.resource_types.registry import ResourceType
 
 log = logging.getLogger(__name__)
@@ -130,7 +130,9 @@ def _promised(part: Reservation, held: Sequence[Allocation], asked: int) -> int:
     return max(has, asked) if part.missing is None else has + part.missing
 
 
-def used_by(service: Service, lease: Lease, part: Reservation, found: ResourceType) -> Mapping[int, Sequence[User]]:
+def used_by(
+    service: Service, lease: Lease, part: Reservation, found: ResourceType
+) -> Mapping[int, Sequence[ResourceUser]]:
     """Return by allocation id what uses the resources of a reservation; nothing does before it has started."""
     if not started(lease, part):
         return {}
@@ -145,7 +147,7 @@ def used_by(service: Service, lease: Lease, part: Reservation, found: ResourceTy
         raise CloudUnavailableError(message) from error
 
 
-def check_left(lease: Lease, part: Reservation, users: Mapping[int, Sequence[User]]) -> None:
+def check_left(lease: Lease, part: Reservation, users: Mapping[int, Sequence[ResourceUser]]) -> None:
     """Raise SwapUnfinishedError if servers are left on a resource that the reservation gave up before.
 
     Otherwise it could use more than it was promised, by leaving a server on each resource that it gives up.
@@ -179,18 +181,18 @@ def _slots(held: Iterable[Allocation]) -> int:
     return sum(each.slots for each in held)
 
 
-def _own(lease: Lease, users: Iterable[User]) -> list[str]:
+def _own(lease: Lease, users: Iterable[ResourceUser]) -> list[str]:
     """Return what of the lease's own project is among these: it learns nothing of others."""
     return sorted({user.ident for user in users if user.project_id == lease.project_id})
 
 
-def in_use(lease: Lease, users: Sequence[User]) -> str:
+def in_use(lease: Lease, users: Sequence[ResourceUser]) -> str:
     """Return who uses resources, and what to do; only the lease's own project is named."""
     own = _own(lease, users)
     who = some_of(own) if own else "servers of other projects"
     return f"In use by {who}: move, delete or detach that, and send the request again."
 
 
-def details(lease: Lease, users: Sequence[User]) -> dict[str, Any]:
+def details(lease: Lease, users: Sequence[ResourceUser]) -> dict[str, Any]:
     """Return which servers of the lease's own project use resources, for an error."""
     return {"servers": _own(lease, users)}

@@ -17,7 +17,7 @@ from leasehold.db.outbox import put_event
 from leasehold.db.pool import LockedPools, bump_pools, lock_pools
 from leasehold.db.task import due_anew, finish_task, still_ours
 from leasehold.db.waiting import hurry_tries, hurry_waiting, next_clean
-from leasehold.enforcement.external import Call
+from leasehold.enforcement.external import ExternalCall
 from leasehold.leasing.allocations import promise
 from leasehold.leasing.approval import Approval, approved
 from leasehold.leasing.decide import RefusedError, decide, promised_window, seen_by_users
@@ -25,7 +25,7 @@ from leasehold.leasing.default_properties import with_defaults
 from leasehold.leasing.external_view import ExternalView
 from leasehold.leasing.holds import Draws, draws_of, is_held, let_go
 from leasehold.leasing.rebinding import Rebinding
-from leasehold.leasing.rebinding_search import Room
+from leasehold.leasing.rebinding_search import RoomMade
 from leasehold.leasing.requests import conditions_asked
 from leasehold.leasing.waiting_list import WaitingList, asked_of, pools_to_lock, with_closed
 from leasehold.model.draft import LeaseDraft
@@ -79,7 +79,7 @@ def try_waiting(service: Service, claim: Claim, seen: Lease) -> bool:
         def attempt(approval: Approval) -> bool:
             return service.decide(_Try(service, claim, seen, asked, window, approval), conditions)
 
-        return approved(service, Call.CREATE, seen.project_id, attempt)
+        return approved(service, ExternalCall.CREATE, seen.project_id, attempt)
     except _NotGrantedError as error:
         return service.db.transact(partial(_write, service, claim, seen, error))
     except LeaseholdError as error:
@@ -152,11 +152,11 @@ class _Try:
         ahead: Window,
         lead: Lead,
         rebinding: Rebinding,
-    ) -> Room:
+    ) -> RoomMade:
         use_disabled = _waiting_of(self.seen).use_disabled
         terms = self.service.terms(ahead, self.window.duration, use_disabled=use_disabled, lead=lead)
         try:
-            return Room(decide(snapshots, asked, terms))
+            return RoomMade(decide(snapshots, asked, terms))
         except RefusedError as error:
             refused = error
         kind = asked[refused.position].kind

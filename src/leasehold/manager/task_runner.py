@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from leasehold.db.task import Claim
     from leasehold.leasing.lifecycle import Step
     from leasehold.leasing.service import Service
-    from leasehold.resource_types.driver import Driver, Job
+    from leasehold.resource_types.driver import Convergence, Driver
     from leasehold.resource_types.registry import ResourceType
 
 log = logging.getLogger(__name__)
@@ -101,7 +101,7 @@ def _tell(step: Step, outcomes: Sequence[Outcome], became: str) -> None:
         log.info("Lease %s: %s will be tried again: %s", step.lease.id, step.phase, reasons)
 
 
-def _converge(service: Service, step: Step, job: Job[Any]) -> Outcome:
+def _converge(service: Service, step: Step, job: Convergence[Any]) -> Outcome:
     """Converge the cloud for one reservation; a failure never stops the other reservations (design §5)."""
     known = _known_beforehand(service, step, job)
     if known is not None:
@@ -144,7 +144,7 @@ def _judged(done: Outcome, found: Verdict) -> Outcome:
     return replace(outcome, result=result, reason=f"{what}: {why}")
 
 
-def _known_beforehand(service: Service, step: Step, job: Job[Any]) -> Outcome | None:
+def _known_beforehand(service: Service, step: Step, job: Convergence[Any]) -> Outcome | None:
     """Return the outcome of a reservation that needs no call to the cloud; None if it needs one."""
     if job.name in step.blocked:
         return Outcome(job.name, Result.WAITING, step.blocked[job.name])
@@ -155,7 +155,7 @@ def _known_beforehand(service: Service, step: Step, job: Job[Any]) -> Outcome | 
     return None
 
 
-def _waiting(service: Service, job: Job[Any], error: CloudTransientError) -> Outcome:
+def _waiting(service: Service, job: Convergence[Any], error: CloudTransientError) -> Outcome:
     """Return the outcome WAITING; before that, remove what a lease that is over has left in the way."""
     found = service.types.find(job.reservation.resource_type)
     if found is not None:
@@ -171,7 +171,7 @@ def _waiting(service: Service, job: Job[Any], error: CloudTransientError) -> Out
     return Outcome(job.name, Result.WAITING, f"Waiting for the cloud: {error}", facts)
 
 
-def _freed(service: Service, step: Step, job: Job[Any]) -> frozenset[int]:
+def _freed(service: Service, step: Step, job: Convergence[Any]) -> frozenset[int]:
     """Return the allocations on which nothing lives on, of a reservation whose servers outlive the lease."""
     # A host that is given back with its servers is released when all of the reservation is done.
     if step.phase is not Phase.END or job.kept_until is None or job.gives_back:
@@ -189,7 +189,7 @@ def _freed(service: Service, step: Step, job: Job[Any]) -> frozenset[int]:
     return frozenset(holding.allocation_id for holding in job.all_holdings) - kept
 
 
-def _started(service: Service, driver: Driver[Any], job: Job[Any]) -> None:
+def _started(service: Service, driver: Driver[Any], job: Convergence[Any]) -> None:
     """Let the driver clean up after a start. The reservation is already usable, so a failure is only logged."""
     try:
         driver.started(service.cloud, job, Records(service.db, service.now))
@@ -201,7 +201,7 @@ def _started(service: Service, driver: Driver[Any], job: Job[Any]) -> None:
         log.exception("A bug in %s after the start of reservation %s", job.reservation.resource_type, job.name)
 
 
-def _reach(cloud: Cloud, driver: Driver[Any], step: Step, job: Job[Any]) -> Mapping[str, Any]:
+def _reach(cloud: Cloud, driver: Driver[Any], step: Step, job: Convergence[Any]) -> Mapping[str, Any]:
     """Call the driver for the step. BEFORE_END converges too, because a lease made due by healing gets no other step.
 
     A failure of one of the two calls does not prevent the other.

@@ -23,7 +23,7 @@ Cost = tuple[int, ...]
 """What a server costs: whole numbers of which the first counts most. Costs of several servers are added by place."""
 
 
-class Fate(StrEnum):
+class ServerFate(StrEnum):
     """What becomes of a server whose room is needed."""
 
     MOVES = "moves"
@@ -36,13 +36,13 @@ class Affected:
     """A server whose room may be needed: its fate, what it uses by resource class, its state, when it was requested."""
 
     id: str
-    fate: Fate
+    fate: ServerFate
     size: Mapping[str, int]
     status: str = "ACTIVE"
     created_at: datetime | None = None
 
 
-class Strategy(Protocol):
+class EvictionStrategy(Protocol):
     """Says what it costs that servers give way. Pure: the same servers always have the same costs."""
 
     def costs(self, servers: Sequence[Affected]) -> Sequence[Cost]:
@@ -58,7 +58,7 @@ class FewestServers:
 
     def costs(self, servers: Sequence[Affected]) -> Sequence[Cost]:
         """Return one for each server, in the place of its fate, and the memory of those that move."""
-        moving = [each.fate is Fate.MOVES for each in servers]
+        moving = [each.fate is ServerFate.MOVES for each in servers]
         return [
             (int(moves), int(not moves), each.size.get("MEMORY_MB", 0) if moves else 0)
             for each, moves in zip(servers, moving, strict=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from leasehold.model.displacement import Affected, Fate
+from leasehold.model.displacement import Affected, ServerFate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,7 +34,9 @@ class Guest:
     @property
     def affected(self) -> Affected:
         """The server as a strategy sees it: it moves, or a lease of its host will end it."""
-        return Affected(self.id, Fate.ENDS if self.stays else Fate.MOVES, self.size or {}, self.status, self.created_at)
+        return Affected(
+            self.id, ServerFate.ENDS if self.stays else ServerFate.MOVES, self.size or {}, self.status, self.created_at
+        )
 
     @property
     def movable(self) -> bool:

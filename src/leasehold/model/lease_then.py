@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class LeaseChange:
     """A change of a lease at a moment, and the lease after it, without allocations.
 
     `type` is the event that told of it, None if none did. `whole` False means that an older version has recorded it,

@@ -25,7 +25,7 @@ LEASE_SORTS = ("created_at", "start_date", "end_date", "name", "status")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PageRequest:
     """Up to `limit` items after `marker`, of those that show one of the `wanted` values of each key; None: all.
 
     The marker is the id of an item, which need not be wanted. `sort` None is the list's own order.
@@ -37,7 +37,7 @@ class Part:
     wanted: Mapping[str, Collection[str | bool]] = field(default_factory=dict)
 
 
-WHOLE = Part()
+WHOLE = PageRequest()
 
 
 def unknown_marker() -> InvalidInputError:

@@ -35,7 +35,7 @@ NO_SIZE = Size(0, None, timedelta(hours=1))
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class DrawCandidate:
     """A host that may move.
 
     `usable` says that it works and is not disabled. `since` is when it came to where it is, None if it was there at
@@ -84,7 +84,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class HostNeed:
     """A lease that waits: the hosts that it needs in this window."""
 
     lease_id: str
@@ -98,20 +98,22 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PoolPlan:
     """The hosts to draw and to give back, those of the pool on which nothing is promised, and sentences that say why.
 
     `reasons` says it of single hosts, by number, without a full stop: of all that are named here.
     """
 
-    draw: tuple[Candidate, ...]
-    give_back: tuple[Candidate, ...]
+    draw: tuple[DrawCandidate, ...]
+    give_back: tuple[DrawCandidate, ...]
     why: tuple[str, ...]
-    idle: tuple[Candidate, ...] = ()
+    idle: tuple[DrawCandidate, ...] = ()
     reasons: Mapping[int, str] = field(default_factory=dict)
 
 
-def plan(hosts: Sequence[Candidate], needs: Sequence[Need], size: Size, ranked: Sequence[int], now: datetime) -> Plan:
+def plan(
+    hosts: Sequence[DrawCandidate], needs: Sequence[HostNeed], size: Size, ranked: Sequence[int], now: datetime
+) -> PoolPlan:
     """Return what to do now; needs that begin later than the lead time have to wait.
 
     The needs are met in their order, each one completely or not at all: for one that cannot be met nothing is drawn.
@@ -120,13 +122,15 @@ def plan(hosts: Sequence[Candidate], needs: Sequence[Need], size: Size, ranked: 
     Only a host on which nothing at all is promised is given back, if no need and no floor wants it, and only when it
     was in the pool for the lead time: else one that was drawn for a lease would go before that lease is tried again.
     """
-    return _Planning(hosts, [each for each in needs if each.window.start <= now + size.lead], size, now, ranked).plan()
+    return _PoolPlanning(
+        hosts, [each for each in needs if each.window.start <= now + size.lead], size, now, ranked
+    ).plan()
 
 
 _TOO_FEW = "too few hosts that it asks for are free or can be drawn"
 
 
-class _Planning:
+class _PoolPlanning:
     """One plan. A demand is a part of a need, or the floor.
 
     The `lasting` hosts are in the pool, or come, and stay whatever is decided; those of `leaving` may be given back.
@@ -134,7 +138,12 @@ class _Planning:
     """
 
     def __init__(
-        self, hosts: Sequence[Candidate], needs: Sequence[Need], size: Size, now: datetime, ranked: Sequence[int]
+        self,
+        hosts: Sequence[DrawCandidate],
+        needs: Sequence[HostNeed],
+        size: Size,
+        now: datetime,
+        ranked: Sequence[int],
     ) -> None:
         self._hosts, self._needs, self._size, self._now = hosts, needs, size, now
         self._inside = [each for each in hosts if each.membership in (Membership.RESERVATION, Membership.DRAWING)]
@@ -152,7 +161,7 @@ class _Planning:
         inside = {*self._lasting, *self._leaving}
         self._served = [Assignment(self._fits, set(among)) for among in (self._lasting, inside, inside | drawable)]
 
-    def plan(self) -> Plan:
+    def plan(self) -> PoolPlan:
         """Return the plan."""
         unmet = [need for need in self._needs if not self._meet(need)]
         floor = self._demand(f"The floor is {self._size.floor}", self._able(self._now + self._size.lead))
@@ -164,7 +173,7 @@ class _Planning:
         serves = cheapest([*self._lasting, *self._leaving, *self._drawable], self._fits, self._wanted)
         return self._told(serves, unmet, floor)
 
-    def _meet(self, need: Need) -> bool:
+    def _meet(self, need: HostNeed) -> bool:
         """Meet a need completely, or change nothing."""
         before, wanted = [each.copy() for each in self._served], self._wanted.copy()
         for key, part in self._demands(need):
@@ -194,7 +203,7 @@ class _Planning:
         self._wanted[demand] += 1
         return True
 
-    def _demands(self, need: Need) -> list[tuple[int, Part]]:
+    def _demands(self, need: HostNeed) -> list[tuple[int, Part]]:
         able = self._able(need.window.end)
         return [(self._demand(f"Lease {need.lease_id} waits for it", able & part.fitting), part) for part in need.parts]
 
@@ -207,7 +216,7 @@ class _Planning:
         """Return the hosts that could serve until a moment."""
         return frozenset(each.number for each in self._hosts if each.free(until) or each.comes or each.drawable)
 
-    def _told(self, serves: Mapping[int, int], unmet: Sequence[Need], floor: int) -> Plan:
+    def _told(self, serves: Mapping[int, int], unmet: Sequence[HostNeed], floor: int) -> PoolPlan:
         by_number = {each.number: each for each in self._hosts}
         draw = [by_number[number] for number in self._drawable if number in serves]
         give_back = [by_number[number] for number in reversed(self._leaving) if number not in serves]
@@ -226,9 +235,9 @@ class _Planning:
             f"Hosts of the reservation pool: {len(self._inside)}, {coming} are on their way; the ceiling is {ceiling}.",
             *(f"Nothing is drawn for lease {need.lease_id}: it needs {need.hosts}, and {_TOO_FEW}." for need in unmet),
         )
-        return Plan(tuple(draw), tuple(give_back), why, tuple(idle), reasons)
+        return PoolPlan(tuple(draw), tuple(give_back), why, tuple(idle), reasons)
 
 
-def _soonest(host: Candidate) -> tuple[bool, bool, datetime | None, int]:
+def _soonest(host: DrawCandidate) -> tuple[bool, bool, datetime | None, int]:
     """Those with the soonest promise serve first, so that the others may leave; then those that come."""
     return host.comes, host.promised is None, host.promised, host.number

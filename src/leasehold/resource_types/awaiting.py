@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from leasehold.cloud.ports import Server
-    from leasehold.resource_types.driver import Job
+    from leasehold.resource_types.driver import Convergence
 
 Result = dict[str, Any]
 """What became of one server: its id and name, `status` (`image_results.DONE` and the like), and `reason`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class EndTurn:
     """What an action finds at the end: the servers that are on hosts, and until when it may wait, None if no longer.
 
     `busy` are the ids of servers of which an earlier action is not done.
@@ -73,6 +73,6 @@ def result_of(server: Server, status: str, reason: str | None = None) -> Result:
     return {"server_id": server.id, "server_name": server.name, "status": status, "reason": reason}
 
 
-def given_up(job: Job[Any], noun: str, number: int) -> Mapping[str, Any]:
+def given_up(job: Convergence[Any], noun: str, number: int) -> Mapping[str, Any]:
     """Return the fact that so many things were not complete when the reservation ended; others stay in it."""
     return {UNSAVED: {**job.reservation.cloud.get(UNSAVED, {}), noun: number}}

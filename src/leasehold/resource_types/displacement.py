@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from leasehold.cloud.ports import Cloud, Server
-    from leasehold.model.displacement import Strategy
+    from leasehold.model.displacement import EvictionStrategy
     from leasehold.resource_types.driver import HostName
 
 log = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ class Displaced:
     unknown: set[str] = field(default_factory=set)
 
 
-def displaced_by(cloud: Cloud, needs: Sequence[Need], strategy: Strategy) -> Displaced:
+def displaced_by(cloud: Cloud, needs: Sequence[Need], strategy: EvictionStrategy) -> Displaced:
     """Return the preemptible servers that will be ended if nothing changes until these reservations start."""
     found = Displaced()
     ordered = sorted(needs, key=lambda need: need.since)
@@ -60,7 +60,7 @@ def displaced_by(cloud: Cloud, needs: Sequence[Need], strategy: Strategy) -> Dis
 
 
 def _displaced_on(
-    cloud: Cloud, host: HostName, needs: Sequence[tuple[datetime, Mapping[str, int] | None]], strategy: Strategy
+    cloud: Cloud, host: HostName, needs: Sequence[tuple[datetime, Mapping[str, int] | None]], strategy: EvictionStrategy
 ) -> dict[str, tuple[Server, datetime]]:
     """Return the servers of one host that will be ended, with when; `needs` are sorted by time."""
     there = {server.id: server for server in cloud.servers.on_host(host.service_host) if server.preemptible}

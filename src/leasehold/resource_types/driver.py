@@ -45,16 +45,16 @@ def mark_of(reservation_id: str) -> str:
     return f"{MARK}{reservation_id}"
 
 
-class User(NamedTuple):
+class ResourceUser(NamedTuple):
     """What uses a resource: the id of a server or of a port, and its project."""
 
     ident: str
     project_id: str
 
 
-def users_of(servers: Iterable[Server]) -> list[User]:
+def users_of(servers: Iterable[Server]) -> list[ResourceUser]:
     """Return what uses a resource that has these servers."""
-    return [User(server.id, server.project_id) for server in servers]
+    return [ResourceUser(server.id, server.project_id) for server in servers]
 
 
 UNSAVED = "unsaved"
@@ -106,7 +106,7 @@ class Holding:
 
 
 @dataclass(frozen=True, slots=True)
-class Job(Generic[R]):
+class Convergence(Generic[R]):
     """One reservation to converge: its project, its holdings, and earlier holdings that are not released.
 
     `kind` is None if the type's plugin cannot be used. `former` are holdings that ended but are not released, e.g. of a
@@ -363,34 +363,34 @@ class Driver(ABC, Generic[R]):
         """Remove one of `objects`; raises CloudError."""
 
     @abstractmethod
-    def converge(self, cloud: Cloud, job: Job[R], wanted: Wanted) -> Mapping[str, Any]:
+    def converge(self, cloud: Cloud, job: Convergence[R], wanted: Wanted) -> Mapping[str, Any]:
         """Make the cloud match `wanted`; return facts for the view, e.g. `aggregate_id`.
 
         Raises CloudTransientError while something is in progress (servers that are being removed), and
         CloudPermanentError if the cloud refuses; both are retried, the latter with longer pauses.
         """
 
-    def needs(self, cloud: Cloud, job: Job[R]) -> Mapping[HostName, Mapping[str, int] | None]:  # noqa: ARG002 - a default
+    def needs(self, cloud: Cloud, job: Convergence[R]) -> Mapping[HostName, Mapping[str, int] | None]:  # noqa: ARG002 - a default
         """Return what the start will take of hosts on which preemptible servers may run (feature K1).
 
         Amounts by resource class, None for all of a host. Called before the start. Raises CloudError.
         """
         return {}
 
-    def make_way(self, cloud: Cloud, job: Job[R], error: CloudTransientError, records: Records) -> None:
+    def make_way(self, cloud: Cloud, job: Convergence[R], error: CloudTransientError, records: Records) -> None:
         """Remove leftovers of ended leases that block this reservation; called when `converge` raised `error`.
 
         Only what certainly belonged to a lease that is over may be removed. Raises CloudError.
         """
 
-    def started(self, cloud: Cloud, job: Job[R], records: Records) -> None:
+    def started(self, cloud: Cloud, job: Convergence[R], records: Records) -> None:
         """Clean up after a complete start; a CloudError is only logged."""
 
-    def occupied(self, cloud: Cloud, job: Job[R]) -> frozenset[int]:  # noqa: ARG002 - a default
+    def occupied(self, cloud: Cloud, job: Convergence[R]) -> frozenset[int]:  # noqa: ARG002 - a default
         """Return the allocation ids of `job.left` that cannot be released yet; called after `converge`."""
         return frozenset()
 
-    def kept(self, cloud: Cloud, job: Job[R]) -> frozenset[int]:  # noqa: ARG002 - a default
+    def kept(self, cloud: Cloud, job: Convergence[R]) -> frozenset[int]:  # noqa: ARG002 - a default
         """Return the allocation ids on whose resources servers live on after the end; the others are released.
 
         A resource on which a call of `converge` failed is kept too, because nobody would repeat the call. Called after
@@ -398,21 +398,21 @@ class Driver(ABC, Generic[R]):
         """
         return frozenset(holding.allocation_id for holding in job.all_holdings)
 
-    def used(self, cloud: Cloud, job: Job[R]) -> frozenset[int]:  # noqa: ARG002 - a default
+    def used(self, cloud: Cloud, job: Convergence[R]) -> frozenset[int]:  # noqa: ARG002 - a default
         """Return the allocation ids of `job.holdings` on whose resources the reservation has servers.
 
         Only for a type that `gives_up`. Called after `converge`. Raises CloudError.
         """
         return frozenset(holding.allocation_id for holding in job.holdings)
 
-    def uses(self, cloud: Cloud, job: Job[R]) -> Mapping[int, Collection[User]]:  # noqa: ARG002 - a default
+    def uses(self, cloud: Cloud, job: Convergence[R]) -> Mapping[int, Collection[ResourceUser]]:  # noqa: ARG002 - a default
         """Return by allocation id, of `job.holdings` and `job.left`, what uses them; what is not there is unused.
 
         Only for a type that `vacates`; changes nothing. Raises CloudError.
         """
         return {}
 
-    def give_up(self, cloud: Cloud, job: Job[R], holding: Holding) -> bool:  # noqa: ARG002 - a default
+    def give_up(self, cloud: Cloud, job: Convergence[R], holding: Holding) -> bool:  # noqa: ARG002 - a default
         """Take a resource out of an active reservation that has no server there; return whether it is out.
 
         False, and the reservation keeps it, if something is on its way there. Raises CloudError while it is not known;
@@ -420,7 +420,7 @@ class Driver(ABC, Generic[R]):
         """
         return False
 
-    def before_end(self, cloud: Cloud, job: Job[R]) -> Mapping[str, Any] | None:  # noqa: ARG002 - a default
+    def before_end(self, cloud: Cloud, job: Convergence[R]) -> Mapping[str, Any] | None:  # noqa: ARG002 - a default
         """Do what the reservation requested for the time before its end; return facts to store, if there are any.
 
         Raises CloudTransientError until it is complete: it is called again while the warning is not done.

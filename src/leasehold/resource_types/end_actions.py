@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import CloudTransientError
 from leasehold.model.end_action import CHAINS, DEFAULT, EndAction, words_of
-from leasehold.resource_types.awaiting import NOTHING_AWAITED, Awaited, Turn
+from leasehold.resource_types.awaiting import NOTHING_AWAITED, Awaited, EndTurn
 from leasehold.resource_types.images import awaiting_images, take_images
 from leasehold.resource_types.shelving import awaiting_shelved
 from leasehold.resource_types.suspending import awaiting_suspended
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from leasehold.cloud.ports import Cloud, Server
     from leasehold.conf.settings import CloudSettings
-    from leasehold.resource_types.driver import Job
+    from leasehold.resource_types.driver import Convergence
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,9 @@ class Action:
     not from when no server lives on any more. When `awaited` runs, no server can come to the reservation any more.
     """
 
-    awaited: Callable[[Cloud, Job[Any], Turn], Awaited]
+    awaited: Callable[[Cloud, Convergence[Any], EndTurn], Awaited]
     wait: Callable[[CloudSettings], timedelta]
-    warn: Callable[[Cloud, Job[Any], Sequence[Server]], Mapping[str, Any]] | None = None
+    warn: Callable[[Cloud, Convergence[Any], Sequence[Server]], Mapping[str, Any]] | None = None
     living: bool = False
 
 
@@ -60,7 +60,7 @@ class Chain:
     def __bool__(self) -> bool:
         return bool(self.actions)
 
-    def warn(self, cloud: Cloud, job: Job[Any], servers: Sequence[Server]) -> Mapping[str, Any]:
+    def warn(self, cloud: Cloud, job: Convergence[Any], servers: Sequence[Server]) -> Mapping[str, Any]:
         """Do what is done at the warning, and return facts to store; raises CloudTransientError until it is done."""
         facts: dict[str, Any] = {}
         for action in self.actions:
@@ -68,7 +68,7 @@ class Chain:
                 facts.update(action.warn(cloud, job, servers))
         return facts
 
-    def awaited(self, cloud: Cloud, job: Job[Any], servers: Sequence[Server]) -> Awaited:
+    def awaited(self, cloud: Cloud, job: Convergence[Any], servers: Sequence[Server]) -> Awaited:
         """Do what is next for each server, and return what the end waits for; raises LearnedError.
 
         An action may take as long as it and those before it together.
@@ -77,11 +77,11 @@ class Chain:
         for action in self.actions:
             busy = found.servers if _until(job, action, span) else frozenset()
             span += action.wait(job.settings)
-            found = found.joined(action.awaited(cloud, job, Turn(servers, _until(job, action, span), busy)))
+            found = found.joined(action.awaited(cloud, job, EndTurn(servers, _until(job, action, span), busy)))
         return found
 
 
-def limits_of(job: Job[Any]) -> Iterator[datetime]:
+def limits_of(job: Convergence[Any]) -> Iterator[datetime]:
     """Yield the moments at which the end of a reservation may give up something, whatever it asks for."""
     if job.waits is None:
         return
@@ -92,7 +92,7 @@ def limits_of(job: Job[Any]) -> Iterator[datetime]:
             yield job.waits.end_of(span, living=action.living)
 
 
-def _until(job: Job[Any], action: Action, span: timedelta) -> datetime | None:
+def _until(job: Convergence[Any], action: Action, span: timedelta) -> datetime | None:
     """Return until when an action may take with this time; None if no longer. One with `living` ends with the lives."""
     until = None if job.waits is None else job.waits.until(span, living=action.living)
     if until is None or not action.living:

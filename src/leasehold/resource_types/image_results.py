@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from leasehold.cloud.ports import Image, Server
-    from leasehold.resource_types.driver import Job
+    from leasehold.resource_types.driver import Convergence
 
 IMAGE_RESULTS = "images"
 """The fact with the results: the time of the warning that they are of, and one result for each server."""
@@ -30,7 +30,7 @@ _ORDER = (FAILED, SAVING, COMPLETE)
 
 
 def results_of(
-    job: Job[Any], servers: Sequence[Server], images: Sequence[Image], *, over: bool = False
+    job: Convergence[Any], servers: Sequence[Server], images: Sequence[Image], *, over: bool = False
 ) -> Mapping[str, Any]:
     """Return the results of the warning as facts; none for a lease without a warning that is due.
 
@@ -55,7 +55,7 @@ def shown_results(facts: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return list(facts.get(IMAGE_RESULTS, {}).get("results", ()))
 
 
-def done_before(job: Job[Any]) -> dict[str, Mapping[str, Any]]:
+def done_before(job: Convergence[Any]) -> dict[str, Mapping[str, Any]]:
     """Return what was done for this warning, by server; since then the owner may have deleted image and server."""
     before = job.reservation.cloud
     if job.warned is None or before.get(IMAGE_RESULTS, {}).get("warning") != job.warned.isoformat():

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from leasehold.cloud.ports import Cloud, Image, Server
-    from leasehold.resource_types.awaiting import Turn
-    from leasehold.resource_types.driver import Job
+    from leasehold.resource_types.awaiting import EndTurn
+    from leasehold.resource_types.driver import Convergence
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ _NEVER = frozenset({"DELETING", "ERROR"})
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _Handover:
     """The images of a reservation after all complete ones were handed over, and of which that was refused, with why."""
 
     images: Sequence[Image]
@@ -56,13 +56,13 @@ class _Look:
         """The servers whose images could not be handed over; they may be gone."""
         return frozenset(each.server_id for each in self.images if each.id in self.refused)
 
-    def of_warning(self, job: Job[Any]) -> list[Image]:
+    def of_warning(self, job: Convergence[Any]) -> list[Image]:
         """Return the images of the warning."""
         metadata = _metadata(job)
         return [image for image in self.images if image.metadata == metadata]
 
 
-def take_images(cloud: Cloud, job: Job[Any], there: Sequence[Server]) -> Mapping[str, Any]:
+def take_images(cloud: Cloud, job: Convergence[Any], there: Sequence[Server]) -> Mapping[str, Any]:
     """Start the missing images of the warning, hand complete ones over, and return their results as facts.
 
     Raises LearnedError, with these facts, until all are complete and handed over.
@@ -78,7 +78,7 @@ def take_images(cloud: Cloud, job: Job[Any], there: Sequence[Server]) -> Mapping
     return facts
 
 
-def awaiting_images(cloud: Cloud, job: Job[Any], turn: Turn) -> Awaited:
+def awaiting_images(cloud: Cloud, job: Convergence[Any], turn: EndTurn) -> Awaited:
     """Return which servers the end keeps because of their images; none when the wait is over.
 
     Images that the warning could not start are started now, as are those of servers that came after it, and complete
@@ -114,14 +114,14 @@ def _ids(servers: Sequence[Server]) -> frozenset[str]:
     return frozenset(server.id for server in servers)
 
 
-def _metadata(job: Job[Any]) -> dict[str, str]:
+def _metadata(job: Convergence[Any]) -> dict[str, str]:
     return {
         RESERVATION_OF_IMAGE: job.name,
         WARNING_OF_IMAGE: "" if job.warned is None else job.warned.isoformat(),
     }
 
 
-def _take_missing(cloud: Cloud, job: Job[Any], servers: Sequence[Server]) -> dict[str, str]:
+def _take_missing(cloud: Cloud, job: Convergence[Any], servers: Sequence[Server]) -> dict[str, str]:
     """Start images of the servers without one of this warning, or with failed ones only; return refusals by server.
 
     A refusal is no reason to stop: the server may be gone at the next try. An image that was complete is not
@@ -142,7 +142,7 @@ def _take_missing(cloud: Cloud, job: Job[Any], servers: Sequence[Server]) -> dic
     return reasons
 
 
-def _hand_over(cloud: Cloud, job: Job[Any]) -> _Look:
+def _hand_over(cloud: Cloud, job: Convergence[Any]) -> _Handover:
     """Make complete images of the reservation their projects' own; what a try before did not hand over is included."""
     images, refused = [], {}
     for image in cloud.images.of_reservation(job.name):
@@ -155,10 +155,10 @@ def _hand_over(cloud: Cloud, job: Job[Any]) -> _Look:
                 log.info("Reservation %s: image %s is not handed over yet: %s", job.name, image.id, error)
                 refused[image.id] = str(error)
         images.append(now)
-    return _Look(images, refused)
+    return _Handover(images, refused)
 
 
-def _without(job: Job[Any], servers: Sequence[Server], look: _Look, facts: Mapping[str, Any]) -> list[str]:
+def _without(job: Convergence[Any], servers: Sequence[Server], look: _Handover, facts: Mapping[str, Any]) -> list[str]:
     """Return the servers without a complete image of their project although one was started or due."""
     if job.warned is None:
         return sorted(look.saving(servers) | look.stuck)

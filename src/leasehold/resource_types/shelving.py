@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from leasehold.cloud.ports import Cloud, Server
-    from leasehold.resource_types.awaiting import Result, Turn
-    from leasehold.resource_types.driver import Job
+    from leasehold.resource_types.awaiting import EndTurn, Result
+    from leasehold.resource_types.driver import Convergence
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ _BROKEN = "ERROR"
 """The status of servers that no cloud shelves, however long one waits."""
 
 
-def awaiting_shelved(cloud: Cloud, job: Job[Any], turn: Turn) -> Awaited:
+def awaiting_shelved(cloud: Cloud, job: Convergence[Any], turn: EndTurn) -> Awaited:
     """Shelve the servers on the hosts of a reservation that ends, and return what the end still waits for.
 
     Nothing is done while servers live on. Of a deleted lease only what is being shelved is waited for. Raises
@@ -67,14 +67,14 @@ def shown_shelved(facts: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return list(facts.get(SHELVED_RESULTS, ()))
 
 
-def _may_wait(job: Job[Any], server: Server, turn: Turn) -> bool:
+def _may_wait(job: Convergence[Any], server: Server, turn: EndTurn) -> bool:
     """Return whether there is time to shelve the server: of a deleted lease only what is being shelved has any."""
     if turn.until is None:
         return False
     return server.status == "SHELVING" or (not job.removed and server.status != _BROKEN)
 
 
-def _say_lost(job: Job[Any], results: Mapping[str, Result], new: Sequence[str]) -> None:
+def _say_lost(job: Convergence[Any], results: Mapping[str, Result], new: Sequence[str]) -> None:
     """Raise LearnedError if servers are given up now: their results are stored before they are deleted."""
     if not new:
         return
@@ -85,14 +85,14 @@ def _say_lost(job: Job[Any], results: Mapping[str, Result], new: Sequence[str]) 
     raise LearnedError(message, {**_facts(job, results), **given_up(job, UNSHELVED, number)})
 
 
-def _facts(job: Job[Any], results: Mapping[str, Result]) -> dict[str, Any]:
+def _facts(job: Convergence[Any], results: Mapping[str, Result]) -> dict[str, Any]:
     """Return the results as facts; none for a reservation that never had any."""
     if not results and SHELVED_RESULTS not in job.reservation.cloud:
         return {}
     return {SHELVED_RESULTS: [results[ident] for ident in sorted(results)]}
 
 
-def _urge(cloud: Cloud, job: Job[Any], server: Server) -> None:
+def _urge(cloud: Cloud, job: Convergence[Any], server: Server) -> None:
     """Request what the server needs next to leave its host. A refusal is logged: it may be busy, or gone by now."""
     verbs = {"SHELVING": None, "SHELVED_OFFLOADED": None, "SHELVED": cloud.servers.offload}
     verb = verbs.get(server.status, cloud.servers.shelve)
@@ -104,7 +104,7 @@ def _urge(cloud: Cloud, job: Job[Any], server: Server) -> None:
         log.info("Reservation %s: server %s does not leave its host yet: %s", job.name, server.id, error)
 
 
-def _results_of_gone(cloud: Cloud, job: Job[Any], turn: Turn) -> dict[str, Result]:
+def _results_of_gone(cloud: Cloud, job: Convergence[Any], turn: EndTurn) -> dict[str, Result]:
     """Return the results of servers that are on none of the hosts any more; of those that exist, by their id.
 
     The image of a server that has left its host is handed over to its project. While that is refused, and there is
@@ -120,7 +120,7 @@ def _results_of_gone(cloud: Cloud, job: Job[Any], turn: Turn) -> dict[str, Resul
     return results
 
 
-def _handed_over(cloud: Cloud, job: Job[Any], server: Server, turn: Turn) -> Result:
+def _handed_over(cloud: Cloud, job: Convergence[Any], server: Server, turn: EndTurn) -> Result:
     try:
         for image in cloud.images.of_shelved(server.id):
             cloud.images.hand_over(image.id, server.project_id)
@@ -131,6 +131,6 @@ def _handed_over(cloud: Cloud, job: Job[Any], server: Server, turn: Turn) -> Res
     return result_of(server, DONE)
 
 
-def _said(waiting: int, turn: Turn) -> str:
+def _said(waiting: int, turn: EndTurn) -> str:
     """Return a sentence about the servers that the end waits for; empty without any."""
     return f"{waiting} servers are being shelved{turn.limit}" if waiting else ""

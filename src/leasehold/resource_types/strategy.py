@@ -17,7 +17,7 @@ from leasehold.resource_types.policies import load_policy
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from leasehold.model.displacement import Affected, Cost, Strategy
+    from leasehold.model.displacement import Affected, Cost, EvictionStrategy
     from leasehold.model.draw import Drawable
 
 log = logging.getLogger(__name__)
@@ -26,13 +26,13 @@ NAMESPACE = "leasehold.displacement_strategies"
 
 
 @cache
-def load_strategy(name: str) -> Strategy:
+def load_strategy(name: str) -> EvictionStrategy:
     """Return the strategy of this name; raises PluginError if no package has it, or it does not load."""
-    strategy: Strategy = load_policy(NAMESPACE, "[physical:host] displacement_strategy", name)
+    strategy: EvictionStrategy = load_policy(NAMESPACE, "[physical:host] displacement_strategy", name)
     return strategy
 
 
-def costs_of(strategy: Strategy, servers: Sequence[Affected]) -> Sequence[Cost]:
+def costs_of(strategy: EvictionStrategy, servers: Sequence[Affected]) -> Sequence[Cost]:
     """Return what each server costs.
 
     A plugin that raises, or whose answer is no list of costs, is logged, and as few servers as possible go.
@@ -54,7 +54,7 @@ def _is_cost(number: object) -> bool:
     return isinstance(number, int) and number >= 0
 
 
-def ranked(strategy: Strategy, hosts: Sequence[Drawable]) -> Sequence[Drawable]:
+def ranked(strategy: EvictionStrategy, hosts: Sequence[Drawable]) -> Sequence[Drawable]:
     """Return the hosts by what it costs to draw them, then by number.
 
     That is the sum over the servers that have to move and over those that stay and that a lease of the host will end.
@@ -79,7 +79,9 @@ def _cost_and_number(entry: tuple[Cost, int, Drawable]) -> tuple[Cost, int]:
     return entry[:2]
 
 
-def servers_to_end(strategy: Strategy, servers: Sequence[Affected], lacking: Mapping[str, int]) -> Sequence[Affected]:
+def servers_to_end(
+    strategy: EvictionStrategy, servers: Sequence[Affected], lacking: Mapping[str, int]
+) -> Sequence[Affected]:
     """Return the servers of a host to end so that what is lacking is free, by resource class; as far as that helps.
 
     Those that are being deleted come first. Of servers that cost the same and are of one size the newest go.

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from leasehold.cloud.ports import Cloud, Server
-    from leasehold.resource_types.awaiting import Result, Turn
-    from leasehold.resource_types.driver import Job
+    from leasehold.resource_types.awaiting import EndTurn, Result
+    from leasehold.resource_types.driver import Convergence
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ _STILL = frozenset({"SHUTOFF", "PAUSED", "SHELVED", "SHELVED_OFFLOADED"})
 """The statuses of servers that do not run, and that no cloud suspends."""
 
 
-def awaiting_suspended(cloud: Cloud, job: Job[Any], turn: Turn) -> Awaited:
+def awaiting_suspended(cloud: Cloud, job: Convergence[Any], turn: EndTurn) -> Awaited:
     """Suspend the servers of a reservation that live on after its end, and return what is waited for.
 
     Each one is suspended once: its result stays when its owner resumes it. Nothing is done where no server lives on,
@@ -66,7 +66,7 @@ def shown_suspended(facts: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return list(facts.get(SUSPENDED_RESULTS, ()))
 
 
-def _next(cloud: Cloud, job: Job[Any], server: Server, turn: Turn) -> Result:
+def _next(cloud: Cloud, job: Convergence[Any], server: Server, turn: EndTurn) -> Result:
     """Request that the server is suspended, if that is next, and return its result."""
     if server.status == "SUSPENDED":
         return result_of(server, DONE)

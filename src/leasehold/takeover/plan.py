@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ImportPlan:
     """What the import writes into the database, and the findings."""
 
     definitions: Sequence[PropertyRow]
@@ -44,7 +44,7 @@ class Plan:
         }
 
 
-def make_plan(rows: BlazarRows, now: datetime) -> Plan:
+def make_plan(rows: BlazarRows, now: datetime) -> ImportPlan:
     """Return the plan of an import of these rows at `now`."""
     findings = Findings()
     _orphans(rows, findings)
@@ -52,7 +52,7 @@ def make_plan(rows: BlazarRows, now: datetime) -> Plan:
     found = [*resources.hosts(rows, definitions, now, findings), *resources.floating_ips(rows, now, findings)]
     leases = Leases(rows, now, findings).all()
     allocated = allocations(rows, leases, found, now, findings)
-    return Plan(
+    return ImportPlan(
         definitions, found, [_flagged(lease, allocated.short) for lease in leases], allocated.kept, findings.entries
     )
 

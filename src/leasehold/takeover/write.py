@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.db.store import Database
-    from leasehold.takeover.plan import Plan
+    from leasehold.takeover.plan import ImportPlan
 
 POOLS = frozenset({HOST_POOL, FLOATING_IP_POOL})
 
 
-def write_plan(db: Database, plan: Plan, now: datetime) -> bool:
+def write_plan(db: Database, plan: ImportPlan, now: datetime) -> bool:
     """Write everything or nothing; return False when the database has all of it already.
 
     Raises TakeoverError, and writes nothing, when the database has anything else.
@@ -53,7 +53,7 @@ def write_plan(db: Database, plan: Plan, now: datetime) -> bool:
     return db.transact(work)
 
 
-def done_before(connection: Connection, plan: Plan) -> bool:
+def done_before(connection: Connection, plan: ImportPlan) -> bool:
     """Say whether the database has all of this already; raises TakeoverError when it has anything else."""
     held = {(row.type, row.id) for row in connection.execute(select(resources.c.type, resources.c.id))}
     known = set(connection.execute(select(leases.c.id)).scalars())
@@ -69,7 +69,7 @@ def done_before(connection: Connection, plan: Plan) -> bool:
 
 
 def _write_resources(
-    connection: Connection, plan: Plan, generations: Mapping[str, int], now: datetime
+    connection: Connection, plan: ImportPlan, generations: Mapping[str, int], now: datetime
 ) -> dict[tuple[str, str], int]:
     rows = [
         {
@@ -94,7 +94,7 @@ def _write_resources(
 
 def _write_allocations(
     connection: Connection,
-    plan: Plan,
+    plan: ImportPlan,
     numbers: Mapping[tuple[str, str], int],
     generations: Mapping[str, int],
     now: datetime,
@@ -124,7 +124,7 @@ def _write_allocations(
     close_released(connection, now)
 
 
-def _write_tasks(connection: Connection, plan: Plan, now: datetime) -> None:
+def _write_tasks(connection: Connection, plan: ImportPlan, now: datetime) -> None:
     """Write a task for each lease, due now unless the lease is over; the manager then sets its next due time."""
     rows = [
         {

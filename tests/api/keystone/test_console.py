@@ -433,10 +433,10 @@ class Sso:
 @pytest.fixture
 def sso(service: Service, settings: ApiSettings, configured: Any, keystone: People) -> Sso:
     from leasehold.cmd.web import make_app  # noqa: PLC0415
-    from leasehold.features.console.options import WebSso  # noqa: PLC0415
+    from leasehold.features.console.options import WebSsoChoice  # noqa: PLC0415
     from tests.web import LocalClient  # noqa: PLC0415
 
-    ways = (WebSso("openid", None, "University"), WebSso("saml2", "acme", "ACME"))
+    ways = (WebSsoChoice("openid", None, "University"), WebSsoChoice("saml2", "acme", "ACME"))
     console = ConsoleSettings(public_url=PUBLIC, websso=ways)
     mine = replace(service, settings=service.settings.having(console))
     app = make_app(mine, replace(settings, auth_strategy="keystone"), configured())

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from leasehold.cmd.web import make_app
 from leasehold.features.availability.bodies import OneAvailability, RegionList, WindowList
 from leasehold.features.availability.options import RegionSettings
-from leasehold.features.availability.peers import LONGEST_ANSWER, PeerAnswer, Question, asking
+from leasehold.features.availability.peers import LONGEST_ANSWER, PeerAnswer, PeerRequest, asking
 from tests.api.conftest import Client, open_service
 from tests.factory import hosts, instances
 from tests.serving import serving
@@ -274,7 +274,7 @@ def test_a_peer_gets_the_callers_token_and_nothing_else_of_the_caller(serve: Any
         return 200, {}, b'{"regions": []}'
 
     peers = {THERE: f"{serve(answer)}/v1"}
-    question = Question("GET", "/regions", SECRET)
+    question = PeerRequest("GET", "/regions", SECRET)
     with asking(peers, question, TypeAdapter(RegionList), seconds=2, cafile=None) as answers:
         assert answers[THERE].result() == PeerAnswer({"regions": []})
     (request,) = asked

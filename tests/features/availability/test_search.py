@@ -28,7 +28,7 @@ from tests.stateful.audit import dump
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from leasehold.features.availability.search import Search
+    from leasehold.features.availability.search import SearchResult
     from tests.factory import World
 
 pytestmark = pytest.mark.slow
@@ -42,12 +42,12 @@ QUIET = LeaseSettings(rebinding_seconds=0.0)
 """Leases that have not started make room for no other."""
 
 
-def search(world: World, *alternatives: Sequence[dict[str, Any]], hours: float = 1, **more: Any) -> Search:
+def search(world: World, *alternatives: Sequence[dict[str, Any]], hours: float = 1, **more: Any) -> SearchResult:
     more.setdefault("earliest", world.hour(0))
     return search_windows(world.service, DEMO, Wish(alternatives, timedelta(hours=hours), **more))
 
 
-def found(world: World, result: Search) -> list[tuple[int, float, float]]:
+def found(world: World, result: SearchResult) -> list[tuple[int, float, float]]:
     """Return the alternative, the start and the end in hours of each window."""
     return [
         (each.alternative, (each.window.start - world.hour(0)) / HOUR, (each.window.end - world.hour(0)) / HOUR)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from leasehold.conf.settings import LeaseSettings
-from leasehold.features.availability.use import MOST_STEPS, Availability, Question, availability_of
+from leasehold.features.availability.use import MOST_STEPS, Availability, AvailabilityQuestion, availability_of
 from leasehold.leasing.delete import delete_lease
 from leasehold.model.errors import InvalidDateError, InvalidInputError, NotEnoughError
 from leasehold.model.windows import from_seconds
@@ -49,7 +49,7 @@ def with_amount(reservation: dict[str, Any], amount: int) -> dict[str, Any]:
 
 
 def ask(world: World, reservation: dict[str, Any], start: float, end: float) -> Availability:
-    return availability_of(world.service, DEMO, Question(reservation, world.hour(start), world.hour(end)))
+    return availability_of(world.service, DEMO, AvailabilityQuestion(reservation, world.hour(start), world.hour(end)))
 
 
 def check_granted(world: World, reservation: dict[str, Any], most: int, window: tuple[float, float]) -> None:

@@ -15,7 +15,7 @@ from leasehold.db.allocation import write_demand
 from leasehold.db.refusal import add_refusals
 from leasehold.db.tables import allocations, leases, reservations, resources, segments, tasks
 from leasehold.features.forecast import store as stored
-from leasehold.features.forecast.store import Grid
+from leasehold.features.forecast.store import TimeSteps
 from leasehold.features.forecast.use import peaks
 from leasehold.model.refused import Operation, Refused
 from leasehold.model.resource import FLOATING_IP, HOST, HOST_POOL, MAINTENANCE
@@ -35,7 +35,7 @@ START = to_seconds(NOW)
 INSTANCE = "virtual:instance"
 TYPES = {HOST, INSTANCE, MAINTENANCE}
 HOSTS = 4
-GRIDS = [Grid(START, 3600, 8), Grid(START, 2 * 3600, 4), Grid(START, 8 * 3600, 1)]
+GRIDS = [TimeSteps(START, 3600, 8), TimeSteps(START, 2 * 3600, 4), TimeSteps(START, 8 * 3600, 1)]
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def overlap(one: Entry, other: Entry) -> bool:
     return one.start < other.start + other.length and other.start < one.start + one.length
 
 
-def brute(entries: Sequence[Entry], grid: Grid, types: set[str], hosts: Sequence[int] = range(HOSTS)) -> list[int]:
+def brute(entries: Sequence[Entry], grid: TimeSteps, types: set[str], hosts: Sequence[int] = range(HOSTS)) -> list[int]:
     """Count the hosts in use in each quarter, and return the largest number of each step."""
     each = grid.seconds // QUARTER
     used = [
@@ -132,7 +132,9 @@ def emptied(connection: Connection) -> None:
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(entries=st.lists(ENTRIES, max_size=12), grid=st.sampled_from(GRIDS), disabled=st.integers(0, HOSTS - 1))
-def test_what_is_in_use_is_counted_as_by_hand(db: Database, entries: list[Entry], grid: Grid, disabled: int) -> None:
+def test_what_is_in_use_is_counted_as_by_hand(
+    db: Database, entries: list[Entry], grid: TimeSteps, disabled: int
+) -> None:
     there = possible(entries)
 
     def books(connection: Connection) -> None:
@@ -171,7 +173,7 @@ def test_of_each_project_the_request_counts_that_missed_most(db: Database) -> No
     }
     db.transact(lambda connection: add_refusals(connection, counts))
     with db.reading() as connection:
-        found = stored.missing_by_hour(connection, HOST, TYPES, Grid(START, 3600, 8))
+        found = stored.missing_by_hour(connection, HOST, TYPES, TimeSteps(START, 3600, 8))
     assert sorted(found) == [(START, 5 + 2 + 1), (START + 3 * 3600, 4)]
 
 
@@ -187,7 +189,7 @@ def test_however_many_rows_there_are_few_are_returned(engine: Engine, db: Databa
         connection.execute(insert(segments), rows)
 
     db.transact(books)
-    grid = Grid(START, 3600, 40)
+    grid = TimeSteps(START, 3600, 40)
     with db.reading() as connection, statements(engine) as asked:
         found = stored.changes_in_use(connection, HOST_POOL, TYPES, grid)
     assert (len(asked), len(found)) == (1, 34)

@@ -17,7 +17,7 @@ from sqlalchemy import delete, insert
 from leasehold.conf.settings import LeaseSettings, LimitSettings
 from leasehold.db.allocation import write_demand
 from leasehold.db.tables import refusals, segments
-from leasehold.features.forecast.store import Grid
+from leasehold.features.forecast.store import TimeSteps
 from leasehold.features.forecast.use import (
     HOUR,
     LEAST_WEEKS,
@@ -25,7 +25,7 @@ from leasehold.features.forecast.use import (
     MOST_WEEKS,
     WEEK,
     Forecast,
-    Question,
+    ForecastQuestion,
     complete_weeks,
     expected_of,
     forecast,
@@ -52,7 +52,7 @@ DAY = 24
 
 def ask(world: World, start: float = 0, end: float = 24, **more: Any) -> Forecast:
     """Ask for a forecast of hosts; `start` and `end` are hours after `START`."""
-    question = Question(HOST, world.hour(start), world.hour(end), **more)
+    question = ForecastQuestion(HOST, world.hour(start), world.hour(end), **more)
     return forecast(world.service, RefusalCounts(world.service.db), question)
 
 
@@ -133,7 +133,7 @@ def test_history_begins_with_the_first_demand(first: int, weeks: int) -> None:
 
 @given(wanted=st.lists(st.tuples(st.integers(-9, 30), st.integers(0, 30), st.integers(1, 5)), max_size=8))
 def test_what_waits_is_summed_where_it_is_most(wanted: list[tuple[int, int, int]]) -> None:
-    grid = Grid(0, 5, 4)
+    grid = TimeSteps(0, 5, 4)
     spans = [(start, start + length, amount) for start, length, amount in wanted]
     at = [sum(amount for start, end, amount in spans if start <= moment < end) for moment in range(20)]
     assert peaks_of(spans, grid).tolist() == [max(at[first : first + 5]) for first in range(0, 20, 5)]
@@ -299,7 +299,7 @@ def test_a_lease_that_a_limit_stops_is_no_backlog(world: World) -> None:
 @pytest.mark.slow
 def test_of_floating_ips_each_counts(world: World) -> None:
     world.lease(floating_ips(2), start=1, end=2)
-    question = Question(FLOATING_IP, START, START + timedelta(hours=3))
+    question = ForecastQuestion(FLOATING_IP, START, START + timedelta(hours=3))
     found = forecast(world.service, RefusalCounts(world.service.db), question)
     assert (found.noun, found.weeks, found.expected) == ("floating IPs", 0, None)
     assert found.promised.tolist() == [0, 2, 0]
@@ -308,7 +308,7 @@ def test_of_floating_ips_each_counts(world: World) -> None:
 def refused_with(
     world: World, field: str, words: str = "", error: type[Exception] = InvalidInputError, **asked: Any
 ) -> None:
-    question = replace(Question(HOST, START, START + timedelta(days=1)), **asked)
+    question = replace(ForecastQuestion(HOST, START, START + timedelta(days=1)), **asked)
     with pytest.raises(error) as caught:
         forecast(world.service, RefusalCounts(world.service.db), question)
     assert getattr(caught.value, "field", None) == field
@@ -329,7 +329,7 @@ def test_what_cannot_be_asked_is_refused(world: World) -> None:
         refused_with(world, "to", error=InvalidDateError, end=end)
     refused_with(world, "to", f"at most {MOST_STEPS}", end=later(hours=MOST_STEPS + 1))
     refused_with(world, "to", "366 days", end=later(days=368), step=24 * HOUR)
-    question = Question(HOST, START, later(hours=MOST_STEPS))
+    question = ForecastQuestion(HOST, START, later(hours=MOST_STEPS))
     assert forecast(world.service, RefusalCounts(world.service.db), question).grid.steps == MOST_STEPS
 
 

@@ -14,7 +14,7 @@ from leasehold.db import schema
 from leasehold.db.engine import writing
 from leasehold.db.idempotency import keep_key
 from leasehold.features.series import store as rows
-from leasehold.features.series.model import Occurrence, Refusal, Series, SeriesChanges, SeriesDraft
+from leasehold.features.series.model import Occurrence, OccurrenceRefusal, Series, SeriesChanges, SeriesDraft
 from leasehold.features.series.use import SERIES, amend_series, delete_series, make_series
 from leasehold.leasing import queries
 from leasehold.leasing.delete import delete_lease
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 HOUR = timedelta(hours=1)
 ONE = Occurrence(Window(NOW, NOW + HOUR), ident())
-OTHER = Occurrence(Window(NOW + 24 * HOUR, NOW + 25 * HOUR), refusal=Refusal("a.b", "größer €", {"largest": 1}))
+OTHER = Occurrence(
+    Window(NOW + 24 * HOUR, NOW + 25 * HOUR), refusal=OccurrenceRefusal("a.b", "größer €", {"largest": 1})
+)
 
 
 def example() -> Series:

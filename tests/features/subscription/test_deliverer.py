@@ -12,7 +12,7 @@ import pytest
 from leasehold.conf.settings import ManagerSettings, Settings
 from leasehold.features.subscription import use as subscriptions
 from leasehold.features.subscription.job import Deliverer
-from leasehold.features.subscription.model import Channel
+from leasehold.features.subscription.model import ChannelName
 from leasehold.features.subscription.settings import DeliverySettings
 from leasehold.leasing.event_log import sequence_events
 from leasehold.model.caller import Caller
@@ -38,7 +38,7 @@ def test_receivers_that_hang_delay_no_other_project(enrolled: Path, tmp_path: Pa
         receivers = [stack.enter_context(receiving()) for _ in range(4)]
         for number, receiver in enumerate(receivers):
             caller = Caller("alice", "demo" if number < 3 else "ops")
-            made = subscriptions.subscribe(service, caller, Channel.WEBHOOK, receiver.url, all_projects=number == 3)
+            made = subscriptions.subscribe(service, caller, ChannelName.WEBHOOK, receiver.url, all_projects=number == 3)
             receiver.secret = made.secret
             if number < 3:
                 receiver.answer = receiver.hang

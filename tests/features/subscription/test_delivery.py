@@ -18,7 +18,7 @@ from leasehold.features.alarm.use import AlarmWatch, make_alarm
 from leasehold.features.subscription import delivery
 from leasehold.features.subscription import use as subscriptions
 from leasehold.features.subscription.delivery import claim_deliveries, claim_length, deliver
-from leasehold.features.subscription.model import Channel, TooManySubscriptionsError
+from leasehold.features.subscription.model import ChannelName, TooManySubscriptionsError
 from leasehold.features.subscription.settings import DeliverySettings, EmailSettings, MailSecurity
 from leasehold.features.subscription.store import candidates
 from leasehold.features.subscription.webhook import WebhookSender
@@ -78,7 +78,7 @@ class Told:
 
     def receiver(self, caller: Caller = DEMO, **filters: Any) -> Receiver:
         found = self.stack.enter_context(receiving())
-        made = subscriptions.subscribe(self.world.service, caller, Channel.WEBHOOK, found.url, **filters)
+        made = subscriptions.subscribe(self.world.service, caller, ChannelName.WEBHOOK, found.url, **filters)
         found.secret = made.secret
         self.made.append(made)
         return found
@@ -95,7 +95,7 @@ class Told:
         settings = AT_ONCE.having(replace(DELIVERY, email=email))
         self.world = replace(self.world, service=replace(self.world.service, settings=settings))
         self.made.append(
-            subscriptions.subscribe(self.world.service, DEMO, Channel.EMAIL, ALICE, event_types=event_types)
+            subscriptions.subscribe(self.world.service, DEMO, ChannelName.EMAIL, ALICE, event_types=event_types)
         )
         return email
 
@@ -320,7 +320,7 @@ def test_before_end_email_is_refused_where_no_e_mail_reaches_the_owner(told: Tol
         # None of these is told of the warning of another lease.
         lease = told.world.lease(hosts(), start=1, end=5)
         for filters in ({"event_types": ["lease.create"]}, {"lease_id": lease.id}):
-            subscriptions.subscribe(service, DEMO, Channel.EMAIL, ALICE, **filters)
+            subscriptions.subscribe(service, DEMO, ChannelName.EMAIL, ALICE, **filters)
             refused(told)
         told.world.amend(lease, {"before_end": "email"})
 

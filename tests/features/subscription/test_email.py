@@ -14,7 +14,7 @@ import pytest
 from leasehold.features.subscription.channel import DeliveryError
 from leasehold.features.subscription.channels import CHANNELS
 from leasehold.features.subscription.letter import LONGEST_SUBJECT, write_letter
-from leasehold.features.subscription.model import Channel, Subscription
+from leasehold.features.subscription.model import ChannelName, Subscription
 from leasehold.features.subscription.settings import DeliverySettings, EmailSettings, MailSecurity
 from leasehold.model.errors import InvalidInputError
 from leasehold.model.event_log import EVENT_TYPES, Cursor, LogEvent
@@ -68,7 +68,7 @@ def subscription(target: str = TO) -> Subscription:
         user_id="u",
         secret="",
         all_projects=False,
-        channel=Channel.EMAIL,
+        channel=ChannelName.EMAIL,
         target=target,
         event_types=(),
         lease_id=None,
@@ -90,7 +90,7 @@ def event(kind: str = "lease.create", **payload: Any) -> LogEvent:
 
 def send(box: Mailbox, about: LogEvent | None = None, target: str = TO, seconds: float = 10.0, **email: Any) -> None:
     settings = DeliverySettings(answer_seconds=seconds, email=replace(EMAIL, port=box.port, **email))
-    with CHANNELS[Channel.EMAIL].opened(subscription(target), settings) as sender:
+    with CHANNELS[ChannelName.EMAIL].opened(subscription(target), settings) as sender:
         sender.send(about or event(), NOW)
 
 
@@ -133,7 +133,7 @@ def failing(match: str, *, refused: bool = False) -> Iterator[None]:
 )
 def test_where_no_mail_goes(target: str) -> None:
     with pytest.raises(InvalidInputError) as met:
-        CHANNELS[Channel.EMAIL].check(target, DeliverySettings(email=EMAIL))
+        CHANNELS[ChannelName.EMAIL].check(target, DeliverySettings(email=EMAIL))
     assert met.value.field == "target"
     with mail_server() as box, failing("not allowed any more"):
         send(box, target=target)
@@ -142,7 +142,7 @@ def test_where_no_mail_goes(target: str) -> None:
 
 @pytest.mark.parametrize("target", [TO, "MAILTO:Alice.B+tag_1-2@EXAMPLE.org", "mailto:a@cs.example.edu"])
 def test_where_mail_goes(target: str) -> None:
-    CHANNELS[Channel.EMAIL].check(target, DeliverySettings(email=EMAIL))
+    CHANNELS[ChannelName.EMAIL].check(target, DeliverySettings(email=EMAIL))
     with mail_server() as box:
         send(box, target=target)
     assert [receivers for _, receivers, _ in box.taken] == [[f"rcpt TO:<{target[7:]}>"]]
@@ -151,7 +151,7 @@ def test_where_mail_goes(target: str) -> None:
 @pytest.mark.parametrize("off", [{"host": None}, {"allowed_domains": ()}])
 def test_there_is_no_mail_without_a_server_and_a_domain(off: dict[str, Any]) -> None:
     with pytest.raises(InvalidInputError, match="sends no e-mails") as met:
-        CHANNELS[Channel.EMAIL].check(TO, DeliverySettings(email=replace(EMAIL, **off)))
+        CHANNELS[ChannelName.EMAIL].check(TO, DeliverySettings(email=replace(EMAIL, **off)))
     assert met.value.field == "channel"
 
 
@@ -320,5 +320,5 @@ def test_what_the_server_has_taken_is_sent_whatever_follows() -> None:
 
 def test_messages_are_apart() -> None:
     settings = DeliverySettings(email=replace(EMAIL, apart=timedelta(seconds=7)))
-    assert CHANNELS[Channel.EMAIL].pause(settings) == timedelta(seconds=7)
-    assert not CHANNELS[Channel.WEBHOOK].pause(settings)
+    assert CHANNELS[ChannelName.EMAIL].pause(settings) == timedelta(seconds=7)
+    assert not CHANNELS[ChannelName.WEBHOOK].pause(settings)

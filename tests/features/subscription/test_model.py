@@ -5,14 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leasehold.features.subscription.model import Candidate, fair_share
+from leasehold.features.subscription.model import DueSubscription, fair_share
 
 CANDIDATES = st.lists(st.tuples(st.sampled_from("abcdef"), st.booleans()), max_size=40)
 THREADS = st.integers(2, 20)
 
 
-def named(rows: list[tuple[str, bool]], word: str) -> list[Candidate]:
-    return [Candidate(f"{word}{number}", project, slow) for number, (project, slow) in enumerate(rows)]
+def named(rows: list[tuple[str, bool]], word: str) -> list[DueSubscription]:
+    return [DueSubscription(f"{word}{number}", project, slow) for number, (project, slow) in enumerate(rows)]
 
 
 @given(CANDIDATES, CANDIDATES, THREADS)
@@ -28,7 +28,7 @@ def test_no_project_and_no_slow_receiver_gets_more_than_its_share(
     together = [*busy, *chosen]
     assert len(together) <= threads
 
-    def full(each: Candidate) -> bool:
+    def full(each: DueSubscription) -> bool:
         mine = sum(other.project_id == each.project_id for other in together)
         slow = sum(other.slow for other in together)
         slow_of_mine = sum(other.slow and other.project_id == each.project_id for other in together)
@@ -42,24 +42,24 @@ def test_no_project_and_no_slow_receiver_gets_more_than_its_share(
 
 
 def test_receivers_that_hang_leave_the_others_their_threads() -> None:
-    hanging = [Candidate(f"h{number}", f"p{number}", slow=True) for number in range(100)]
+    hanging = [DueSubscription(f"h{number}", f"p{number}", slow=True) for number in range(100)]
     busy = fair_share(hanging, [], 16)
     assert len(busy) == 8
-    healthy = [Candidate("well", "p0", slow=False)]
+    healthy = [DueSubscription("well", "p0", slow=False)]
     assert fair_share([*hanging, *healthy], busy, 16) == healthy
 
 
 def test_what_is_new_in_one_project_does_not_wait_for_what_hangs_in_two_others() -> None:
-    hanging = [Candidate(f"h{number}", f"p{number % 2}", slow=True) for number in range(40)]
+    hanging = [DueSubscription(f"h{number}", f"p{number % 2}", slow=True) for number in range(40)]
     busy = fair_share(hanging, [], 16)
-    new = [Candidate("new", "p2", slow=True)]
+    new = [DueSubscription("new", "p2", slow=True)]
     assert fair_share([*hanging, *new], busy, 16) == new
 
 
 def test_the_slow_half_is_served_by_project_in_turn() -> None:
     """Four projects have all slow threads; the next that is free goes to a fifth, which has waited less."""
-    hanging = [Candidate(f"h{number}", f"p{number // 20}", slow=True) for number in range(80)]
+    hanging = [DueSubscription(f"h{number}", f"p{number // 20}", slow=True) for number in range(80)]
     busy = fair_share(hanging, [], 16)
     assert [each.project_id for each in busy] == ["p0", "p1", "p2", "p3"] * 2
-    new = Candidate("new", "p4", slow=True)
+    new = DueSubscription("new", "p4", slow=True)
     assert fair_share([*(each for each in hanging if each not in busy), new], busy[1:], 16) == [new]

@@ -17,10 +17,10 @@ from leasehold.db.event_log import log_state, sequence
 from leasehold.db.outbox import put_event, put_resource_events
 from leasehold.db.resource import resources_by_number
 from leasehold.db.tables import subscriptions
-from leasehold.features.subscription.model import Candidate, Channel, DeadLetter, Subscription, fair_share
+from leasehold.features.subscription.model import ChannelName, DeadLetter, DueSubscription, Subscription, fair_share
 from leasehold.features.subscription.store import (
     LONGEST_ERROR,
-    Progress,
+    DeliveryProgress,
     add_subscription,
     candidates,
     claim_subscriptions,
@@ -50,7 +50,7 @@ def subscription(project: str = "demo", **changes: Any) -> Subscription:
         project_id=project,
         user_id="alice",
         all_projects=False,
-        channel=Channel.WEBHOOK,
+        channel=ChannelName.WEBHOOK,
         target="https://hooks.example.org/" + "x" * 1900,
         secret="whsec_" + "x" * 32,
         event_types=("lease.create", "lease.update"),
@@ -92,7 +92,7 @@ def claim(db: Database, *ids: str, claimer: str = "one", now: Any = NOW) -> list
     return [each.id for each in db.transact(claimed)]
 
 
-def save(db: Database, mine: str, progress: Progress, claimer: str = "one", **more: Any) -> bool:
+def save(db: Database, mine: str, progress: DeliveryProgress, claimer: str = "one", **more: Any) -> bool:
     return db.transact(
         partial(save_progress, ident=mine, claimer=claimer, progress=progress, **{"until": UNTIL, **more})
     )
@@ -131,8 +131,8 @@ def test_those_wait_whose_project_has_news(db: Database) -> None:
     happen(db, "", "demo")
     assert set(waiting(db)) == {demo.id, everything.id}
     assert claim(db, demo.id, everything.id) != []
-    assert save(db, demo.id, Progress(2), until=None)
-    assert save(db, everything.id, Progress(1), until=None)
+    assert save(db, demo.id, DeliveryProgress(2), until=None)
+    assert save(db, everything.id, DeliveryProgress(1), until=None)
     assert waiting(db) == [everything.id]
     happen(db, "alt")
     assert set(waiting(db)) == {alt.id, everything.id}
@@ -144,7 +144,7 @@ def test_who_was_served_longest_ago_is_served_next_however_far_behind_others_are
     assert waiting(db, hour(9)) == mine
     for number, each in enumerate(mine[:3]):
         claim(db, each, now=hour(10 + number))
-        assert save(db, each, Progress(0, slow_until=hour(99) if number == 1 else None), until=None)
+        assert save(db, each, DeliveryProgress(0, slow_until=hour(99) if number == 1 else None), until=None)
     with db.reading() as connection:
         found = candidates(connection, hour(20))
         assert [each.id for each in found if not each.slow] == [mine[3], mine[0], mine[2]]
@@ -166,14 +166,14 @@ def test_what_is_new_waits_for_a_turn_of_the_projects_at_most(db: Database, proj
         add(db, f"p{number // 20}", slow_until=hour(9))
     well = add(db, "well", slow_until=hour(9))
     happen(db, *(f"p{number}" for number in range(projects)))
-    busy: dict[str, tuple[Candidate, int]] = {}
+    busy: dict[str, tuple[DueSubscription, int]] = {}
     waits, since, failures = [], 0, Counter[str]()
     for second in range(120):
         now = NOW + timedelta(seconds=second)
         for mine in [name for name, (_, end) in busy.items() if end <= second]:
             failures[mine] += 1
             pause = timedelta(seconds=min(300, 2 ** failures[mine]))
-            save(db, mine, Progress(0, slow_until=hour(9), due_at=now + pause), mine, until=None)
+            save(db, mine, DeliveryProgress(0, slow_until=hour(9), due_at=now + pause), mine, until=None)
             del busy[mine]
         if second % 20 == 5:
             happen(db, "well")
@@ -184,7 +184,7 @@ def test_what_is_new_waits_for_a_turn_of_the_projects_at_most(db: Database, proj
             assert claim(db, each.id, claimer=each.id, now=now)
             if each.id == well.id:
                 waits.append(second - since)
-                save(db, well.id, Progress(end, slow_until=hour(9)), well.id, until=None)
+                save(db, well.id, DeliveryProgress(end, slow_until=hour(9)), well.id, until=None)
             else:
                 busy[each.id] = (each, second + 10)
     assert len(waits) == 6
@@ -215,7 +215,7 @@ def test_a_claim_excludes_others_until_it_expires_or_is_released(db: Database) -
     assert claim(db, mine.id, claimer="two") == waiting(db) == []
     later = UNTIL + timedelta(seconds=1)
     assert waiting(db, later) == claim(db, mine.id, claimer="two", now=later) == [mine.id]
-    assert not save(db, mine.id, Progress(1), dead=dead(1))
+    assert not save(db, mine.id, DeliveryProgress(1), dead=dead(1))
     assert (found(db, mine.id), letters(db, mine.id)) == (mine, [])
     db.transact(partial(release_claims, ids=[mine.id], claimers=["one"]))
     assert waiting(db) == []
@@ -227,7 +227,7 @@ def test_who_failed_waits_until_its_next_try_and_who_is_suspended_for_a_replay(d
     mine = add(db)
     happen(db, "demo")
     claim(db, mine.id)
-    failed = Progress(0, failures=1, failing_since=NOW, due_at=hour(1), last_error="x" * 5000)
+    failed = DeliveryProgress(0, failures=1, failing_since=NOW, due_at=hour(1), last_error="x" * 5000)
     assert save(db, mine.id, failed, until=None)
     assert waiting(db, hour(0.99)) == claim(db, mine.id, now=hour(0.99)) == []
     assert waiting(db, hour(1)) == claim(db, mine.id, now=hour(1)) == [mine.id]
@@ -247,12 +247,12 @@ def test_dead_letters_are_listed_in_order_and_forgotten_when_they_are_replayed_o
         happen(db, "demo")
         claim(db, each.id)
         for position in (1, 2, 3, 2):
-            assert save(db, each.id, Progress(position), dead=dead(position))
+            assert save(db, each.id, DeliveryProgress(position), dead=dead(position))
     assert letters(db, mine.id) == [dead(1), dead(2), dead(3)]
     assert letters(db, mine.id, after=1, limit=1) == [dead(2)]
     db.transact(partial(rewind, ident=mine.id, position=1))
     assert letters(db, mine.id) == [dead(1)]
-    assert not save(db, mine.id, Progress(3))
+    assert not save(db, mine.id, DeliveryProgress(3))
     db.transact(partial(delete_subscription, ident=mine.id))
     assert (letters(db, mine.id), letters(db, other.id)) == ([], [dead(1), dead(2), dead(3)])
 

@@ -17,7 +17,7 @@ import pytest
 from leasehold.features.subscription import connection as connections
 from leasehold.features.subscription.channel import DeliveryError
 from leasehold.features.subscription.connection import Connection
-from leasehold.features.subscription.model import Channel, Subscription
+from leasehold.features.subscription.model import ChannelName, Subscription
 from leasehold.features.subscription.settings import DeliverySettings
 from leasehold.features.subscription.webhook import Url, WebhookSender, new_secret, read_url, sign
 from leasehold.model.event_log import Cursor, LogEvent
@@ -257,7 +257,7 @@ def test_what_an_operator_has_forbidden_since_is_not_used() -> None:
         user_id="u",
         secret=new_secret(),
         all_projects=False,
-        channel=Channel.WEBHOOK,
+        channel=ChannelName.WEBHOOK,
         target="http://127.0.0.1:1/",
         event_types=(),
         lease_id=None,

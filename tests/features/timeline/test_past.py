@@ -9,7 +9,7 @@ import pytest
 
 from leasehold.features.timeline.model import Timeline
 from leasehold.features.timeline.rows import Eyes
-from leasehold.features.timeline.use import Question, timeline_of
+from leasehold.features.timeline.use import TimelineQuestion, timeline_of
 from leasehold.model.caller import Sight
 from leasehold.model.errors import LeaseholdError
 from leasehold.model.resource import HOST
@@ -32,7 +32,7 @@ Picture = tuple[Any, Any, Any]
 
 def look(world: World, as_of: datetime | None = None) -> Timeline:
     window = Window(world.hour(-1), world.hour(HOURS))
-    found = timeline_of(world.service, EYES, Question((HOST,), window, as_of=as_of))
+    found = timeline_of(world.service, EYES, TimelineQuestion((HOST,), window, as_of=as_of))
     assert isinstance(found, Timeline)
     return found
 

@@ -20,9 +20,9 @@ from leasehold.db.pool import move_pools, new_nonce
 from leasehold.db.property import define_properties, set_privacy
 from leasehold.db.resource import put_properties, remove_resource, update_resources
 from leasehold.db.tables import allocations, leases, pools, reservations, resource_properties, resources, segments
-from leasehold.features.timeline.model import Row, Timeline
+from leasehold.features.timeline.model import Timeline, TimelineRow
 from leasehold.features.timeline.rows import Eyes
-from leasehold.features.timeline.use import Question, timeline_of
+from leasehold.features.timeline.use import TimelineQuestion, timeline_of
 from leasehold.features.timeline.view import show_timeline
 from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.service import Service
@@ -262,7 +262,7 @@ def service_of(db: Database, cleaning: int) -> Service:
 def asked(
     service: Service, eyes: Eyes, start: int, end: int, types: tuple[str, ...] = (HOST, FLOATING_IP), **more: Any
 ) -> Timeline:
-    found = timeline_of(service, eyes, Question(types, Window(moment(start), moment(end)), **more))
+    found = timeline_of(service, eyes, TimelineQuestion(types, Window(moment(start), moment(end)), **more))
     assert isinstance(found, Timeline)
     return found
 
@@ -407,7 +407,7 @@ def test_pages_are_the_whole_in_parts(db: Database, books: Books) -> None:
     service = service_of(db, 0)
     for eyes in (MEMBER, OPERATOR):
         whole = asked(service, eyes, -SPAN, SPAN)
-        rows: list[Row] = []
+        rows: list[TimelineRow] = []
         bars: list[Any] = []
         marker = None
         while True:
@@ -435,7 +435,7 @@ def test_an_answer_said_to_be_unchanged_is_the_same_at_each_later_second(
         before = first
         for later in range(1, end + 3):
             clock[0] = BASE + later
-            question = Question((HOST, FLOATING_IP), Window(moment(start), moment(end)), known=before.tag)
+            question = TimelineQuestion((HOST, FLOATING_IP), Window(moment(start), moment(end)), known=before.tag)
             answer = timeline_of(service, eyes, question)
             whole = asked(service, eyes, start, end)
             if isinstance(answer, str):

@@ -19,7 +19,7 @@ from leasehold.features.alarm.model import AlarmDraft
 from leasehold.features.alarm.use import AlarmWatch, make_alarm
 from leasehold.features.subscription import use as subscriptions
 from leasehold.features.subscription.delivery import claim_deliveries, claim_length, deliver
-from leasehold.features.subscription.model import Channel
+from leasehold.features.subscription.model import ChannelName
 from leasehold.features.subscription.store import candidates
 from leasehold.features.subscription.use import BUS_ID, follow_bus
 from leasehold.leasing.event_log import read_events, sequence_events
@@ -70,10 +70,10 @@ def take_turns(world: World, bus: Bus) -> bool:
     """Deliver what can be delivered now, as a bridge does; say whether there was anything."""
     service = sending(world.service, bus)._service
     with service.db.reading() as connection:
-        waiting = candidates(connection, world.now(), (Channel.BUS,))
+        waiting = candidates(connection, world.now(), (ChannelName.BUS,))
     claims = claim_deliveries(service, waiting, uuid4().hex) if waiting else []
     for claim in claims:
-        deliver(service, claim, lambda: False, {Channel.BUS: BusChannel(bus, service.types, "us")})
+        deliver(service, claim, lambda: False, {ChannelName.BUS: BusChannel(bus, service.types, "us")})
     return bool(claims)
 
 
@@ -207,7 +207,7 @@ def test_nobody_sees_or_changes_the_subscription_of_the_bus(world: World) -> Non
     sequence_events(world.service)
     with world.service.db.reading() as connection:
         assert candidates(connection, world.now()) == []
-        assert [each.id for each in candidates(connection, world.now(), (Channel.BUS,))] == [BUS_ID]
+        assert [each.id for each in candidates(connection, world.now(), (ChannelName.BUS,))] == [BUS_ID]
 
 
 def test_two_bridges_send_each_event_once_and_the_next_one_goes_on_after_it(world: World, tmp_path: Path) -> None:
@@ -236,4 +236,4 @@ def test_two_bridges_send_each_event_once_and_the_next_one_goes_on_after_it(worl
 
 def waits(world: World) -> bool:
     with world.service.db.reading() as connection:
-        return bool(candidates(connection, world.now(), (Channel.BUS,)))
+        return bool(candidates(connection, world.now(), (ChannelName.BUS,)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from leasehold.calendar.index import AllocationColumns
-from leasehold.calendar.search import Spread
+from leasehold.calendar.search import SlotSpread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -110,16 +110,16 @@ class Oracle:
         return self._earliest(shape, fits)
 
     def earliest_slots(
-        self, candidates: Sequence[bool], demand: Mapping[str, int], amount: int, spread: Spread, shape: Shape
+        self, candidates: Sequence[bool], demand: Mapping[str, int], amount: int, spread: SlotSpread, shape: Shape
     ) -> int | None:
         def fits(times: Times) -> bool:
             counts = [n for n, c in zip(self.slots(times, demand), candidates, strict=True) if c]
             match spread:
-                case Spread.ANY:
+                case SlotSpread.ANY:
                     return sum(counts) >= amount
-                case Spread.ONE_HOST:
+                case SlotSpread.ONE_HOST:
                     return max(counts, default=0) >= amount
-                case Spread.DISTINCT_HOSTS:
+                case SlotSpread.DISTINCT_HOSTS:
                     return sum(count >= 1 for count in counts) >= amount
 
         return self._earliest(shape, fits)

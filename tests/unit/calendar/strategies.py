@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from leasehold.calendar.index import Calendar
-from leasehold.calendar.search import Spread, earliest_free, earliest_slots
+from leasehold.calendar.search import SlotSpread, earliest_free, earliest_slots
 from leasehold.model.allocation import Pick
 from leasehold.model.resource import HOST, HOST_POOL, Resource
 from leasehold.model.windows import Window, from_seconds, to_seconds
@@ -162,7 +162,12 @@ def first_free(snapshot: Snapshot, candidates: Sequence[bool], amount: int, shap
 
 
 def first_slots(
-    snapshot: Snapshot, candidates: Sequence[bool], demand: dict[str, int], amount: int, spread: Spread, shape: Shape
+    snapshot: Snapshot,
+    candidates: Sequence[bool],
+    demand: dict[str, int],
+    amount: int,
+    spread: SlotSpread,
+    shape: Shape,
 ) -> int | None:
     """Return the start of the first window with so many slots, as `Oracle.earliest_slots` does."""
     return _start(partial(earliest_slots, snapshot, np.array(candidates), demand, amount, spread), shape)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from leasehold.calendar.index import LEAST_DEMANDS
 from leasehold.calendar.outlines import MOST_OUTLINES
-from leasehold.calendar.search import Spread
+from leasehold.calendar.search import SlotSpread
 from leasehold.model.allocation import Pick
 from leasehold.model.properties import Comparison, ordered
 from leasehold.model.windows import Window
@@ -126,6 +126,6 @@ def test_searches_for_many_classes_keep_the_outlines_of_few(classes: int) -> Non
     calendar = calendar_of(rows, [resource(1, capacity=dict.fromkeys(names, 8))])
     for _ in range(2):
         for name in names:
-            wanted = [True], {name: 1}, 1, Spread.ANY, Shape(3600, 3600, 0, 60)
+            wanted = [True], {name: 1}, 1, SlotSpread.ANY, Shape(3600, 3600, 0, 60)
             assert first_slots(calendar.snapshot(NOW), *wanted) == 7200
     assert len(calendar.outlined) == min(classes, MOST_OUTLINES)

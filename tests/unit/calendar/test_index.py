@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from leasehold.calendar.index import HISTORY, Calendar
 from leasehold.calendar.runs import Runs
-from leasehold.calendar.search import Spread
+from leasehold.calendar.search import SlotSpread
 from leasehold.calendar.store import owner_keys
 from leasehold.model.windows import Window, from_seconds
 from tests.unit.calendar.oracle import Oracle, Row, Shape, columns, latest
@@ -143,7 +143,7 @@ def test_a_long_life_of_small_updates_and_searches() -> None:
         check(calendar, oracle, times, {"VCPU": 2})
         snapshot = calendar.snapshot(from_seconds(now))
         shape, amount = Shape(now, random.choice([1, 6, 17]), random.choice([0, 2]), 1), random.randrange(1, 30)
-        wanted = [True] * len(numbers), {"VCPU": 2}, amount, Spread.ANY, shape
+        wanted = [True] * len(numbers), {"VCPU": 2}, amount, SlotSpread.ANY, shape
         assert first_slots(snapshot, *wanted) == oracle.earliest_slots(*wanted)
         assert np.all(np.array(bounds(snapshot, {"VCPU": 1}, times)) >= oracle.slots(times, {"VCPU": 1}))
         if now % 50 == 0:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leasehold.calendar.search import Spread, earliest_free
+from leasehold.calendar.search import SlotSpread, earliest_free
 from leasehold.model.allocation import Pick
 from leasehold.model.windows import Window, from_seconds
 from tests.unit.calendar.oracle import Oracle, Shape
@@ -39,7 +39,7 @@ def test_the_first_window_is_the_oracles(pair: tuple[Snapshot, Oracle], data: st
     candidates = data.draw(st.lists(st.booleans(), min_size=size, max_size=size))
     amount = data.draw(st.integers(1, 5))
     assert first_free(snapshot, candidates, amount, shape) == oracle.earliest_free(candidates, amount, shape)
-    slots = candidates, data.draw(demands), data.draw(st.integers(1, 20)), data.draw(st.sampled_from(Spread)), shape
+    slots = candidates, data.draw(demands), data.draw(st.integers(1, 20)), data.draw(st.sampled_from(SlotSpread)), shape
     assert first_slots(snapshot, *slots) == oracle.earliest_slots(*slots)
 
 
@@ -61,13 +61,13 @@ def test_a_search_goes_as_far_as_it_must() -> None:
     rows = [row(1, 0, 20 * year, {"VCPU": 2}, 2), row(2, 0, 20 * year + 60, number=2)]
     snapshot = snapshot_of(rows, [resource(1), resource(2)])
 
-    def earliest(amount: int, spread: Spread = Spread.ANY) -> int | None:
+    def earliest(amount: int, spread: SlotSpread = SlotSpread.ANY) -> int | None:
         return first_slots(snapshot, [True, True], {"VCPU": 2}, amount, spread, Shape(0, 7 * 86_400, 0, 60))
 
     assert earliest(2) == 0
-    assert earliest(3) == earliest(4, Spread.ONE_HOST) == 20 * year
-    assert earliest(5) == earliest(2, Spread.DISTINCT_HOSTS) == earliest(8) == 20 * year + 60
-    assert earliest(9) is earliest(5, Spread.ONE_HOST) is earliest(3, Spread.DISTINCT_HOSTS) is None
+    assert earliest(3) == earliest(4, SlotSpread.ONE_HOST) == 20 * year
+    assert earliest(5) == earliest(2, SlotSpread.DISTINCT_HOSTS) == earliest(8) == 20 * year + 60
+    assert earliest(9) is earliest(5, SlotSpread.ONE_HOST) is earliest(3, SlotSpread.DISTINCT_HOSTS) is None
 
 
 def test_a_window_beyond_the_last_date_does_not_exist() -> None:
@@ -101,5 +101,5 @@ def test_a_crowded_year_of_many_slots() -> None:
     snapshot, oracle = snapshot_of(rows, pool), Oracle(pool, rows, 0)
     for amount in (20, 60, 90, 110, 120, 150, 192):
         for duration in (1, 10, 50):
-            wanted = [True] * 3, {"VCPU": 1}, amount, Spread.ANY, Shape(50, duration, 0, 1)
+            wanted = [True] * 3, {"VCPU": 1}, amount, SlotSpread.ANY, Shape(50, duration, 0, 1)
             assert first_slots(snapshot, *wanted) == oracle.earliest_slots(*wanted)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.cloud.ports import Cloud
-    from leasehold.resource_types.driver import Job
+    from leasehold.resource_types.driver import Convergence
     from leasehold.resource_types.kind import Search
     from tests.factory import World
 
@@ -67,7 +67,7 @@ class BadgeKind(Kind[BadgeRequest]):
 class BadgeDriver(Driver[BadgeRequest]):
     """Keeps one aggregate for each allocated badge."""
 
-    def converge(self, cloud: Cloud, job: Job[BadgeRequest], wanted: Wanted) -> Mapping[str, Any]:
+    def converge(self, cloud: Cloud, job: Convergence[BadgeRequest], wanted: Wanted) -> Mapping[str, Any]:
         mine = {each.name for each in cloud.aggregates.list() if each.metadata.get("badge_of") == job.name}
         given = {f"badge {each.resource.id}" for each in job.holdings} if wanted is Wanted.ACTIVE else set()
         for name in sorted(given - mine):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leasehold.features.availability.search import Wish, search_windows
-from leasehold.features.availability.use import Question, availability_of
+from leasehold.features.availability.use import AvailabilityQuestion, availability_of
 from leasehold.leasing import create, held_offer
 from leasehold.leasing.decide import Asked, RefusedError, Terms, decide
 from leasehold.leasing.free_windows import fits
@@ -171,7 +171,7 @@ def test_what_is_found_for_a_lease_is_what_it_then_gets(site: World) -> None:
         lease = site.lease(hosts(1, 4), start=start, end=start + 1)
         assert [sum(site.holds(lease).values())] == list(each.amounts)
     assert [each.amounts for each in found.windows] == [[1], [2]]
-    free = availability_of(site.service, DEMO, Question(hosts(1), site.hour(5), site.hour(6)))
+    free = availability_of(site.service, DEMO, AvailabilityQuestion(hosts(1), site.hour(5), site.hour(6)))
     assert (free.total, free.throughout) == (5, 5)
 
 
@@ -255,7 +255,9 @@ def test_healing_gives_all_that_is_missing_rather_than_what_is_preferred(site: W
     free = availability_of(
         site.service,
         DEMO,
-        Question(instances(resource_properties='["==", "$hypervisor_hostname", "cmp-07"]'), site.now(), site.hour(4)),
+        AvailabilityQuestion(
+            instances(resource_properties='["==", "$hypervisor_hostname", "cmp-07"]'), site.now(), site.hour(4)
+        ),
     )
     assert free.throughout is not None
     assert 0 < free.throughout < 4

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from leasehold.features.timeline.model import BarKind, Timeline
 from leasehold.features.timeline.rows import Eyes
-from leasehold.features.timeline.use import Question, timeline_of
+from leasehold.features.timeline.use import TimelineQuestion, timeline_of
 from leasehold.manager.monitor import check_once
 from leasehold.model.caller import Caller, Sight
 from leasehold.model.resource import HOST
@@ -75,7 +75,7 @@ def test_only_the_replacement_is_drawn_as_one(world: World) -> None:
     world.boot(lease)
     world.fail("cmp-01")
     run_until(world, world.hour(0.2))
-    question = Question((HOST,), Window(world.hour(-1), world.hour(3)))
+    question = TimelineQuestion((HOST,), Window(world.hour(-1), world.hour(3)))
     for asked in (question, replace(question, as_of=world.now())):
         drawn = timeline_of(world.service, Eyes(Caller("root", "demo"), Sight(), everything=True), asked)
         assert isinstance(drawn, Timeline)

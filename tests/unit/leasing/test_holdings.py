@@ -20,7 +20,7 @@ from tests.factory import floating_ips, hosts, instances
 from tests.unit.leasing.badges import BADGE, BADGES, BadgeKind, badges, with_badges, with_types, without
 
 if TYPE_CHECKING:
-    from leasehold.leasing.holding import Holding
+    from leasehold.leasing.holding import AllocatedResource
     from leasehold.model.lease import Lease
     from tests.factory import World
 
@@ -59,7 +59,7 @@ def site(world: World) -> World:
     return made
 
 
-def seen(world: World, lease: Lease, sight: Sight) -> Holding:
+def seen(world: World, lease: Lease, sight: Sight) -> AllocatedResource:
     (found,) = list_holdings(world.service, world.get(lease), sight)[lease.reservations[0].id]
     return found
 

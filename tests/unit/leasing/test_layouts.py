@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from leasehold.features.availability.search import Wish, search_windows
-from leasehold.features.availability.use import Question, availability_of
+from leasehold.features.availability.use import AvailabilityQuestion, availability_of
 from leasehold.leasing.delete import delete_lease
 from leasehold.leasing.enrol import enrol
 from leasehold.model.errors import InvalidInputError, NotEnoughError
@@ -199,7 +199,7 @@ def test_a_search_finds_the_first_window_of_a_rack(racked: World) -> None:
 
 def test_availability_says_what_one_lease_would_get(racked: World) -> None:
     def throughout(**more: Any) -> int | None:
-        question = Question(hosts(**more), racked.hour(0), racked.hour(1))
+        question = AvailabilityQuestion(hosts(**more), racked.hour(0), racked.hour(1))
         return availability_of(racked.service, DEMO, question).throughout
 
     assert (throughout(), throughout(**TOGETHER), throughout(**APART)) == (6, 3, 2)

@@ -11,7 +11,7 @@ import pytest
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.db.strangers import project_has_lease
 from leasehold.features.availability.search import Wish, search_windows
-from leasehold.features.availability.use import Question, availability_of
+from leasehold.features.availability.use import AvailabilityQuestion, availability_of
 from leasehold.leasing import held_offer
 from leasehold.leasing.create import try_creation
 from leasehold.manager.monitor import check_once
@@ -158,7 +158,7 @@ def test_availability_counts_the_lead_after_a_lease_as_reserved(world: World) ->
     world = with_lead(world)
     world.lease(hosts(3), start=1, end=2)
     world.clock.set(world.hour(0.5))
-    question = Question(hosts(1), world.hour(0.5), world.hour(4))
+    question = AvailabilityQuestion(hosts(1), world.hour(0.5), world.hour(4))
     found = availability_of(world.service, DEMO, question)
     steps = dict(zip([from_seconds(each) for each in found.moments], found.free, strict=True))
     assert steps == {world.hour(0.5): 5, world.hour(5 / 6): 2, world.hour(2) + LEAD: 5}

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from leasehold.features.availability.use import Question, availability_of
+from leasehold.features.availability.use import AvailabilityQuestion, availability_of
 from leasehold.leasing.create import create_lease, try_creation
 from leasehold.leasing.queries import list_leases
 from leasehold.model.draft import LeaseDraft
@@ -210,7 +210,7 @@ def test_a_lease_gets_at_each_moment_what_availability_says(
             if availability_at(world, world.now() + begin * MINUTE, length):
                 world.lease(hosts(1), start=begin / 60, end=(begin + length) / 60)
         run_for(world, minutes=passed)
-        question = Question(instances(1), world.now(), world.now() + 20 * MINUTE)
+        question = AvailabilityQuestion(instances(1), world.now(), world.now() + 20 * MINUTE)
         found = availability_of(world.service, DEMO, replace(question, reservation=hosts(1)))
         steps = dict(zip(found.moments, found.free, strict=True))
         free = 0
@@ -221,7 +221,7 @@ def test_a_lease_gets_at_each_moment_what_availability_says(
 
 
 def availability_at(world: World, moment: datetime, length: int) -> int:
-    found = availability_of(world.service, DEMO, Question(hosts(1), moment, moment + length * MINUTE))
+    found = availability_of(world.service, DEMO, AvailabilityQuestion(hosts(1), moment, moment + length * MINUTE))
     return found.throughout or 0
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from leasehold.calendar.index import Calendar
 from leasehold.leasing.decide import Asked, RefusedError, Terms, decide
-from leasehold.leasing.rebinding_search import Movable, Room, make_room
+from leasehold.leasing.rebinding_search import Movable, RoomMade, make_room
 from leasehold.model.allocation import Allocation
 from leasehold.model.budget import Budget
 from leasehold.model.margins import Margins
@@ -160,7 +160,7 @@ def random_case(random: Random, *, slots: bool) -> Case | None:
     return None if case.fits_somewhere(case.asked, there) else case
 
 
-def searched(case: Case) -> Room | None:
+def searched(case: Case) -> RoomMade | None:
     """Let the code under test look for room."""
     calendar = Calendar(HOST_POOL)
     capacity = {"VCPU": CPUS, "MEMORY_MB": 100, "DISK_GB": 100}
@@ -194,7 +194,7 @@ def searched(case: Case) -> Room | None:
     return make_room(snapshots, asked, terms, HOST_POOL, movable)
 
 
-def check_room(case: Case, room: Room) -> None:
+def check_room(case: Case, room: RoomMade) -> None:
     """Check that nothing is promised twice, and that everybody has what was asked for, as far apart as it has to be."""
     after = list(case.there)
     for move in room.moves:

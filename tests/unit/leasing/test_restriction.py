@@ -9,7 +9,7 @@ import pytest
 
 from leasehold.features.alarm.model import AlarmDraft
 from leasehold.features.alarm.use import ALARMS, AlarmWatch, make_alarm
-from leasehold.features.availability.use import Question, availability_of
+from leasehold.features.availability.use import AvailabilityQuestion, availability_of
 from leasehold.leasing import queries, resource
 from leasehold.model.errors import InvalidInputError, NotEnoughError
 from leasehold.model.lease_type import LeaseType
@@ -82,7 +82,7 @@ def test_a_lease_that_waits_gets_what_its_project_may_have(world: World) -> None
 
 def test_availability_and_alarms_count_it_for_its_projects_alone(world: World) -> None:
     world.restrict(["alt"], "cmp-01", "cmp-02")
-    question = Question(hosts(1), world.hour(1), world.hour(2))
+    question = AvailabilityQuestion(hosts(1), world.hour(1), world.hour(2))
     assert [availability_of(world.service, each, question).total for each in (DEMO, ALT)] == [3, 5]
     for caller in (DEMO, ALT):
         make_alarm(world.service, caller, AlarmDraft(hosts(1), 4, 3600))

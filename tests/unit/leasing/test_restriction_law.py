@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from leasehold.features.availability.search import Wish, search_windows
-from leasehold.features.availability.use import Question, availability_of
+from leasehold.features.availability.use import AvailabilityQuestion, availability_of
 from leasehold.model.errors import LeaseholdError
 from tests.factory import ALT, DEMO, floating_ips, hosts, instances, make_service
 from tests.stateful.audit import audit
@@ -89,7 +89,7 @@ def answer(ask: Callable[[], Any]) -> Any:
 def told(world: World, caller: Caller, asked: dict[str, Any]) -> list[Any]:
     """Return all that a project is told when it asks for resources."""
     begin, end, hour = world.hour(1), world.hour(3), timedelta(hours=1)
-    free = availability_of(world.service, caller, Question(asked, begin, end))
+    free = availability_of(world.service, caller, AvailabilityQuestion(asked, begin, end))
     search = search_windows(world.service, caller, Wish([[asked]], hour, begin))
     made = answer(lambda: world.lease(asked, start=1, end=2, caller=caller))
     return [

@@ -8,7 +8,7 @@ import pytest
 
 from leasehold.db.engine import reading
 from leasehold.db.history import LEAST_AGE, purge
-from leasehold.db.record import Question, each_segment
+from leasehold.db.record import SegmentFilter, each_segment
 from tests.factory import START, floating_ips, hosts, instances, run_for, run_manager, run_until
 from tests.stateful.audit import audit
 
@@ -26,7 +26,7 @@ def told(world: World, lease: Lease) -> list[Line]:
     """Return resource, slots, hours after `START` and causes of a lease's segments; None: it is still held."""
     audit(world)
     with reading(world.engine) as connection:
-        return sorted(_line(each) for each in each_segment(connection, Question(lease_id=lease.id), world.now()))
+        return sorted(_line(each) for each in each_segment(connection, SegmentFilter(lease_id=lease.id), world.now()))
 
 
 def _line(each: Segment) -> Line:

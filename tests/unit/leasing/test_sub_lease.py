@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from leasehold.conf.settings import LeaseSettings, LimitSettings
-from leasehold.db.record import Question, each_segment
+from leasehold.db.record import SegmentFilter, each_segment
 from leasehold.leasing.create import create_lease
 from leasehold.leasing.lend import lend
 from leasehold.leasing.swap import swap_resource
@@ -106,7 +106,7 @@ def members(world: World, lease: Lease) -> set[str]:
 def causes(world: World, lease: Lease) -> list[tuple[str, str | None, str | None]]:
     """Return each segment of the record: the host, and why it began and ended."""
     with world.service.db.reading() as connection:
-        found = list(each_segment(connection, Question(lease_id=lease.id), world.now()))
+        found = list(each_segment(connection, SegmentFilter(lease_id=lease.id), world.now()))
     return [(each.label, each.start_cause, each.end_cause) for each in found]
 
 

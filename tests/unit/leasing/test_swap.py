@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import update
 
 from leasehold.cloud.sandbox.tables import servers as server_rows
-from leasehold.db.record import Question, each_segment
+from leasehold.db.record import SegmentFilter, each_segment
 from leasehold.leasing.swap import swap_resource
 from leasehold.manager.monitor import check_once
 from leasehold.model.draft import SwapWish
@@ -67,7 +67,7 @@ def refused(world: World, error: type[LeaseholdError], work: Callable[[], Any]) 
 def causes(world: World, lease: Lease) -> list[tuple[str, str | None, str | None]]:
     """Return each segment of the record: the host, and why it began and ended."""
     with world.service.db.reading() as connection:
-        found = list(each_segment(connection, Question(lease_id=lease.id), world.now()))
+        found = list(each_segment(connection, SegmentFilter(lease_id=lease.id), world.now()))
     return sorted((each.label, each.start_cause, each.end_cause) for each in found)
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leasehold.model.membership import Membership
-from leasehold.model.pool_size import NO_SIZE, Candidate, Need, Part, Plan, Size
+from leasehold.model.pool_size import NO_SIZE, DrawCandidate, HostNeed, Part, PoolPlan, Size
 from leasehold.model.pool_size import plan as planned
 from leasehold.model.windows import Window
 from tests.db.examples import NOW, hour
@@ -26,7 +26,7 @@ INSIDE, SHARED, DRAWING = Membership.RESERVATION, Membership.SHARED, Membership.
 MOMENTS = st.one_of(st.none(), st.integers(-5, 5).map(hour))
 HOSTS = st.lists(
     st.builds(
-        Candidate,
+        DrawCandidate,
         number=st.just(0),
         label=st.just("host"),
         membership=st.sampled_from(Membership),
@@ -43,7 +43,7 @@ PARTS = st.lists(
 ).map(tuple)
 NEEDS = st.lists(
     st.builds(
-        lambda parts, start, length: Need("lease", parts, Window(hour(start), hour(start + length))),
+        lambda parts, start, length: HostNeed("lease", parts, Window(hour(start), hour(start + length))),
         PARTS,
         st.integers(0, 4),
         st.integers(1, 4),
@@ -57,30 +57,30 @@ SIZES = st.builds(
 )
 
 
-def host(number: int, membership: Membership = INSIDE, **more: object) -> Candidate:
-    return replace(Candidate(number, f"cmp-{number}", membership, usable=True), **more)  # type: ignore[arg-type]  # names
+def host(number: int, membership: Membership = INSIDE, **more: object) -> DrawCandidate:
+    return replace(DrawCandidate(number, f"cmp-{number}", membership, usable=True), **more)  # type: ignore[arg-type]  # names
 
 
-def need(hosts: int, start: float = 0, end: float = 1, of: Iterable[int] = range(1, 10)) -> Need:
-    return Need("lease", (Part(hosts, frozenset(of)),), Window(hour(start), hour(end)))
+def need(hosts: int, start: float = 0, end: float = 1, of: Iterable[int] = range(1, 10)) -> HostNeed:
+    return HostNeed("lease", (Part(hosts, frozenset(of)),), Window(hour(start), hour(end)))
 
 
-def plan(hosts: Sequence[Candidate], needs: Sequence[Need], size: Size, now: datetime) -> Plan:
+def plan(hosts: Sequence[DrawCandidate], needs: Sequence[HostNeed], size: Size, now: datetime) -> PoolPlan:
     """Return the plan that draws those hosts first from which the fewest servers have to move."""
     ranked = [each.number for each in sorted(hosts, key=lambda each: (each.servers, each.number))]
     return planned(hosts, needs, size, ranked, now)
 
 
-def drawn(found: Plan) -> list[int]:
+def drawn(found: PoolPlan) -> list[int]:
     return [each.number for each in found.draw]
 
 
-def given_back(found: Plan) -> list[int]:
+def given_back(found: PoolPlan) -> list[int]:
     return [each.number for each in found.give_back]
 
 
 def test_nothing_moves_without_a_need_and_a_surplus() -> None:
-    assert plan([host(1, promised=NOW), host(2, SHARED)], [], NO_SIZE, NOW) == Plan(
+    assert plan([host(1, promised=NOW), host(2, SHARED)], [], NO_SIZE, NOW) == PoolPlan(
         (),
         (),
         (
@@ -166,7 +166,7 @@ def test_a_host_that_nobody_needs_makes_room_below_the_ceiling() -> None:
 
 @given(HOSTS, NEEDS, SIZES)
 def test_a_plan_moves_only_what_may_move_and_keeps_to_its_bounds(
-    hosts: list[Candidate], needs: list[Need], size: Size
+    hosts: list[DrawCandidate], needs: list[HostNeed], size: Size
 ) -> None:
     found = plan(hosts, needs, size, NOW)
     assert all(each.membership is SHARED and each.usable and not each.failed for each in found.draw)
@@ -180,7 +180,7 @@ def test_a_plan_moves_only_what_may_move_and_keeps_to_its_bounds(
 Result = tuple[tuple[int, ...], int, int, tuple[int, ...], int, int]
 
 
-def best(hosts: list[Candidate], needs: list[Need], size: Size) -> Result:
+def best(hosts: list[DrawCandidate], needs: list[HostNeed], size: Size) -> Result:
     """Return the best that any choice of moves can do, by trying all of them.
 
     What is best comes first: which needs are met, in their order; the floor; few draws; what is kept for needs that
@@ -201,7 +201,7 @@ def best(hosts: list[Candidate], needs: list[Need], size: Size) -> Result:
 
 
 def outcomes(
-    pool: list[Candidate], needs: list[Need], floor: int
+    pool: list[DrawCandidate], needs: list[HostNeed], floor: int
 ) -> Iterator[tuple[tuple[int, ...], int, tuple[int, ...]]]:
     """Yield for each way to share out a pool which needs are met, how much of the floor is, and how much is kept."""
     parts = [(need, part) for need in needs for part in need.parts]
@@ -251,7 +251,7 @@ SOME = st.lists(
 )
 SOON = st.lists(
     st.builds(
-        lambda parts, length: Need("lease", tuple(parts), Window(hour(0), hour(length))),
+        lambda parts, length: HostNeed("lease", tuple(parts), Window(hour(0), hour(length))),
         st.lists(st.builds(Part, st.integers(1, 2), st.frozensets(st.integers(1, 5), min_size=1)), max_size=2),
         st.integers(1, 4),
     ),
@@ -261,7 +261,7 @@ SOON = st.lists(
 
 @given(SOME, SOON, SIZES.map(lambda size: replace(size, floor=min(size.floor, 2))))
 @settings(max_examples=150)
-def test_no_other_moves_do_better(some: list[Candidate], needs: list[Need], size: Size) -> None:
+def test_no_other_moves_do_better(some: list[DrawCandidate], needs: list[HostNeed], size: Size) -> None:
     hosts = [replace(each, number=number) for number, each in enumerate(some, 1)]
     found = plan(hosts, needs, size, NOW)
     stay = [each for each in hosts if each not in found.give_back and not each.drawable]
@@ -274,7 +274,9 @@ def test_no_other_moves_do_better(some: list[Candidate], needs: list[Need], size
 
 
 @given(HOSTS, NEEDS, SIZES)
-def test_a_plan_that_is_carried_out_is_followed_by_none(hosts: list[Candidate], needs: list[Need], size: Size) -> None:
+def test_a_plan_that_is_carried_out_is_followed_by_none(
+    hosts: list[DrawCandidate], needs: list[HostNeed], size: Size
+) -> None:
     """Hosts do not go to and fro."""
     found = plan(hosts, needs, size, NOW)
     for _ in range(2):

@@ -13,7 +13,7 @@ from leasehold.cloud.sandbox import seed, tables
 from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.db.engine import reading, writing
-from leasehold.resource_types.driver import Holding, Job
+from leasehold.resource_types.driver import Convergence, Holding
 from tests.contract.lab import new_sandbox
 from tests.factory import Clock
 from tests.unit.resource_types.pool import address, host, reservation
@@ -83,7 +83,9 @@ class Scene:
             "addresses": {last: replace(found, id="") for last, found in at.items() if found},
         }
 
-    def interrupted(self, resource_type: ResourceType, job: Job[Any], wanted: Wanted, call: int, error: Any) -> bool:
+    def interrupted(
+        self, resource_type: ResourceType, job: Convergence[Any], wanted: Wanted, call: int, error: Any
+    ) -> bool:
         """Converge with a fault at call number `call` to the cloud; return whether that call was reached."""
         if call > 1:
             self.cloud.faults.set(Fault("*", remaining=call - 1))
@@ -114,6 +116,6 @@ def holding_address(last: int) -> Holding:
 
 def job(
     resource_type: ResourceType, request: Any, *held: Holding, former: tuple[Holding, ...] = (), **more: Any
-) -> Job[Any]:
+) -> Convergence[Any]:
     """Return the job of our reservation with its present and `former` holdings; `more` are fields of the Job."""
-    return Job(PROJECT, reservation(resource_type.kind, request), resource_type.kind, held, former, **more)
+    return Convergence(PROJECT, reservation(resource_type.kind, request), resource_type.kind, held, former, **more)

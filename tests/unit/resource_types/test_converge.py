@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
-    from leasehold.resource_types.driver import Holding, Job
+    from leasehold.resource_types.driver import Convergence, Holding
     from leasehold.resource_types.registry import ResourceType
 
 PREPARED, ACTIVE, ENDED = Wanted.PREPARED, Wanted.ACTIVE, Wanted.ENDED
@@ -61,7 +61,7 @@ class Step:
     """One step in the life of a reservation: a change in the cloud, and the state to converge to after it."""
 
     wanted: Wanted
-    job: Callable[[Scene], Job[Any]]
+    job: Callable[[Scene], Convergence[Any]]
     before: Callable[[Scene], None] = nothing
 
 
@@ -73,7 +73,7 @@ class Life:
     steps: tuple[Step, ...]
 
 
-def flavor_job(scene: Scene, *held: Any, **more: Any) -> Job[Any]:
+def flavor_job(scene: Scene, *held: Any, **more: Any) -> Convergence[Any]:
     raw = {"flavor_id": "g1.large", "amount": 3, "affinity": None}
     request = FLAVORS.driver.resolve(scene.cloud, Caller("alice", PROJECT), FLAVORS.kind.parse(raw))
     # Replace the source flavor's requirements, because the hosts of the scene have no GPU.
@@ -83,7 +83,7 @@ def flavor_job(scene: Scene, *held: Any, **more: Any) -> Job[Any]:
 
 def life(
     kind: ResourceType,
-    make: Callable[..., Job[Any]],
+    make: Callable[..., Convergence[Any]],
     first: Sequence[Holding],
     then: Sequence[Holding],
     former: Holding | None = None,
@@ -103,7 +103,7 @@ def life(
     )
 
 
-def of_type(kind: ResourceType, request: Any) -> Callable[..., Job[Any]]:
+def of_type(kind: ResourceType, request: Any) -> Callable[..., Convergence[Any]]:
     return lambda _, *held, **more: job(kind, request, *held, **more)
 
 
@@ -126,7 +126,7 @@ LIVES = {
 lives = pytest.mark.parametrize("life", LIVES.values(), ids=LIVES)
 
 
-def pictures(scene: Scene, life: Life, converge: Callable[[Job[Any], Wanted], None]) -> list[dict[str, Any]]:
+def pictures(scene: Scene, life: Life, converge: Callable[[Convergence[Any], Wanted], None]) -> list[dict[str, Any]]:
     """Run the steps of a life, and return the picture of the cloud after each."""
     seen = []
     for step in life.steps:
@@ -143,7 +143,7 @@ def pictures(scene: Scene, life: Life, converge: Callable[[Job[Any], Wanted], No
 def test_converging_again_changes_nothing(scene_engine: Engine, life: Life) -> None:
     scene = Scene(scene_engine)
 
-    def twice(each: Job[Any], wanted: Wanted) -> None:
+    def twice(each: Convergence[Any], wanted: Wanted) -> None:
         facts = life.type.driver.converge(scene.cloud, each, wanted)
         before = scene.picture()
         assert life.type.driver.converge(scene.cloud, each, wanted) == facts
@@ -172,7 +172,7 @@ def disturbed(scene: Scene, life: Life, call: int, error: str) -> tuple[int, lis
     """Run a life with every step interrupted at this call and repeated; return the interruptions and the pictures."""
     hits = 0
 
-    def at_second_try(each: Job[Any], wanted: Wanted) -> None:
+    def at_second_try(each: Convergence[Any], wanted: Wanted) -> None:
         nonlocal hits
         hits += scene.interrupted(life.type, each, wanted, call, error)
         life.type.driver.converge(scene.cloud, each, wanted)
@@ -226,7 +226,7 @@ def test_what_is_held_is_given_back_only_when_its_servers_are_gone(scene: Scene,
 # ---------------------------------------------------------------- hosts
 
 
-def hosts_job(*numbers: int, former: tuple[int, ...] = ()) -> Job[Any]:
+def hosts_job(*numbers: int, former: tuple[int, ...] = ()) -> Convergence[Any]:
     return job(HOSTS, HOST_REQUEST, *map(holding, numbers), former=tuple(map(holding, former)))
 
 
@@ -307,7 +307,7 @@ def test_snapshots_are_taken_before_the_end_when_asked_for(scene: Scene, action:
 # ---------------------------------------------------------------- instances
 
 
-def instances_job(*held: Any, former: tuple[Any, ...] = ()) -> Job[Any]:
+def instances_job(*held: Any, former: tuple[Any, ...] = ()) -> Convergence[Any]:
     return job(INSTANCES, INSTANCE_REQUEST, *held, former=former)
 
 

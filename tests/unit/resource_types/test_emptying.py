@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
-    from leasehold.resource_types.driver import Job
+    from leasehold.resource_types.driver import Convergence
 
 pytestmark = pytest.mark.slow
 
@@ -54,7 +54,7 @@ def scene_with_preemptibles(engine: Engine) -> Scene:
     return scene
 
 
-def host_job(*, number: int = NUMBER, **more: Any) -> Job[Any]:
+def host_job(*, number: int = NUMBER, **more: Any) -> Convergence[Any]:
     return job(HOSTS, HOST_REQUEST, holding(number), **more)
 
 

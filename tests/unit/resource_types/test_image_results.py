@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 
 from leasehold.cloud.ports import COMPLETE, FAILED, SAVING, Image, Server
 from leasehold.model.reservation import Reservation
-from leasehold.resource_types.driver import Job
+from leasehold.resource_types.driver import Convergence
 from leasehold.resource_types.image_results import DONE, NOT_DONE, WAITING, results_of, shown_results
 
 WARNED = datetime(2031, 5, 1, 9, tzinfo=UTC)
 IDENTS = st.sampled_from([f"s{number}" for number in range(5)])
 
 
-def job_after(facts: object = None, warned: datetime | None = WARNED) -> Job[object]:
+def job_after(facts: object = None, warned: datetime | None = WARNED) -> Convergence[object]:
     part = Reservation("r", "l", "physical:host", "x", {}, cloud=facts or {})  # type: ignore[arg-type]  # JSON
-    return Job("demo", part, None, warned=warned)
+    return Convergence("demo", part, None, warned=warned)
 
 
 def image_of(number: int, server_id: str, status: str, *, given: bool) -> Image:

@@ -22,7 +22,7 @@ from tests.unit.resource_types.test_emptying import HOST, NUMBER, names_on, scen
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from leasehold.resource_types.driver import Job
+    from leasehold.resource_types.driver import Convergence
     from tests.unit.resource_types.scene import Scene
 
 pytestmark = pytest.mark.slow
@@ -44,7 +44,7 @@ def one_free_host(engine: Engine) -> Scene:
     return scene
 
 
-def slots(amount: int, **more: Any) -> Job[Any]:
+def slots(amount: int, **more: Any) -> Convergence[Any]:
     return job(INSTANCES, replace(INSTANCE_REQUEST, vcpus=SIZE), holding(NUMBER, amount), **more)
 
 

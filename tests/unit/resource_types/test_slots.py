@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leasehold.calendar.search import Spread
+from leasehold.calendar.search import SlotSpread
 from leasehold.model.allocation import Pick
 from leasehold.model.errors import InUseError
 from leasehold.model.windows import EPOCH, Window, from_seconds
@@ -32,18 +32,18 @@ pytestmark = pytest.mark.slow
 MOST = 3
 
 
-def allowed(slots: Sequence[int], spread: Spread) -> bool:
+def allowed(slots: Sequence[int], spread: SlotSpread) -> bool:
     """Return whether a placement, as one count of slots per host, obeys the spread."""
     match spread:
-        case Spread.ANY:
+        case SlotSpread.ANY:
             return True
-        case Spread.ONE_HOST:
+        case SlotSpread.ONE_HOST:
             return sum(count > 0 for count in slots) <= 1
-        case Spread.DISTINCT_HOSTS:
+        case SlotSpread.DISTINCT_HOSTS:
             return max(slots, default=0) <= 1
 
 
-def all_ways(room: Sequence[int], spread: Spread, least: Sequence[int]) -> dict[int, tuple[int, ...]]:
+def all_ways(room: Sequence[int], spread: SlotSpread, least: Sequence[int]) -> dict[int, tuple[int, ...]]:
     """Return one allowed placement for each amount that can be placed, by brute force."""
     ranges = (range(low, min(high, MOST) + 1) for low, high in zip(least, room, strict=True))
     return {sum(slots): slots for slots in product(*ranges) if allowed(slots, spread)}
@@ -56,7 +56,7 @@ class Case:
         pool: list[Resource] = sorted(data.draw(pools()), key=lambda each: each.number)
         rows = data.draw(allocations(pool, most=6))
         self.demand = data.draw(demands)
-        self.spread = data.draw(st.sampled_from(Spread))
+        self.spread = data.draw(st.sampled_from(SlotSpread))
         self.amount = data.draw(st.integers(1, MOST))
         start = data.draw(moments)
         end = start + data.draw(st.integers(1, 12))
@@ -130,7 +130,7 @@ def test_a_host_that_stays_keeps_what_it_has_and_gets_no_more(
     pool = pool_of([host(number, vcpus=size) for number, size in enumerate(sizes, 1)])
     mask = np.array([matches, *([True] * len(others))])
     there = search(pool, held=(Pick(1, held, {"VCPU": 1}),), firm=True, staying=frozenset({1}))
-    found = place(Way("virtual:instance", {"VCPU": 1}, Spread.ANY, Layout()), held + more, there, mask)
+    found = place(Way("virtual:instance", {"VCPU": 1}, SlotSpread.ANY, Layout()), held + more, there, mask)
     assert (found is not None) == (sum(others) >= more)
     if found is not None:
         assert placed(found)[1] == held

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from leasehold.conf.settings import CloudSettings
-from leasehold.model.displacement import Affected, Cost, Fate, FewestServers, NewestFirst, cheapest_enough, total
+from leasehold.model.displacement import Affected, Cost, FewestServers, NewestFirst, ServerFate, cheapest_enough, total
 from leasehold.model.draw import Drawable, Guest
 from leasehold.resource_types.registry import PluginError
 from leasehold.resource_types.strategy import load_strategy, ranked, servers_to_end
@@ -32,7 +32,7 @@ def servers_of(sizes: Sequence[Mapping[str, int]], statuses: Sequence[str] = ())
     """Return servers of these sizes, the oldest first."""
     words = [*statuses, *["ACTIVE"] * len(sizes)]
     return [
-        Affected(f"s{number}", Fate.ENDS, size, words[number], BEGIN + timedelta(seconds=number))
+        Affected(f"s{number}", ServerFate.ENDS, size, words[number], BEGIN + timedelta(seconds=number))
         for number, size in enumerate(sizes)
     ]
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from leasehold.cloud.ports import Cloud
     from leasehold.conf.settings import CloudSettings
     from leasehold.model.resource import Resource
-    from leasehold.resource_types.driver import Holding, Job
+    from leasehold.resource_types.driver import Convergence, Holding
     from leasehold.resource_types.look import Look
     from leasehold.resource_types.records import Records
     from leasehold_devices.hook import Hook
@@ -79,7 +79,7 @@ class DeviceDriver(Driver[DeviceRequest]):
 
     # ------------------------------------------------------------ leases
 
-    def converge(self, cloud: Cloud, job: Job[DeviceRequest], wanted: Wanted) -> Mapping[str, Any]:
+    def converge(self, cloud: Cloud, job: Convergence[DeviceRequest], wanted: Wanted) -> Mapping[str, Any]:
         """Prepare the devices that are held and not ready, and clean those that are given up."""
         if wanted is Wanted.PREPARED:
             return {}
@@ -88,7 +88,7 @@ class DeviceDriver(Driver[DeviceRequest]):
         do_all([partial(self._clean, cloud, job, name) for name in sorted(over - held)])
         return {"ready": self._prepared(cloud, job, held)} if wanted is Wanted.ACTIVE else {}
 
-    def _prepared(self, cloud: Cloud, job: Job[DeviceRequest], held: Collection[str]) -> list[str]:
+    def _prepared(self, cloud: Cloud, job: Convergence[DeviceRequest], held: Collection[str]) -> list[str]:
         """Prepare what is not ready; raises LearnedError, which stores what is ready now, when a hook fails."""
         ready = set(job.reservation.cloud.get("ready", ())) & set(held)
         failures: list[CloudTransientError] = []
@@ -103,11 +103,11 @@ class DeviceDriver(Driver[DeviceRequest]):
             raise LearnedError(str(failures[0]), {"ready": sorted(ready)}) from failures[0]
         return sorted(ready)
 
-    def _clean(self, cloud: Cloud, job: Job[DeviceRequest], name: str) -> None:
+    def _clean(self, cloud: Cloud, job: Convergence[DeviceRequest], name: str) -> None:
         run = partial(self._end.run, name, job.name, job.project_id)
         cloud.actions.perform(f"device {name} is not cleaned", run)
 
-    def occupied(self, cloud: Cloud, job: Job[DeviceRequest]) -> frozenset[int]:
+    def occupied(self, cloud: Cloud, job: Convergence[DeviceRequest]) -> frozenset[int]:
         """Clean the failed devices that healing has replaced; those that cannot be cleaned yet stay out of use."""
         dirty = set()
         for each in job.left:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from leasehold.api.call import Reply
 from leasehold.api.handlers.resource import known
 from leasehold.api.listing import Listing
-from leasehold.api.paging import Choice
+from leasehold.api.paging import ListKeys
 from leasehold.api.views.allocation import show_allocations
 from leasehold.leasing import queries
 from leasehold.model.resource import HOST
 
-LISTED = Choice()
+LISTED = ListKeys()
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call

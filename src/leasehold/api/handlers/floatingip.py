@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from leasehold.api.call import Reply
 from leasehold.api.handlers.resource import RESTRICTION_KEYS, asked_restriction
 from leasehold.api.listing import Listing
-from leasehold.api.paging import Choice
+from leasehold.api.paging import ListKeys
 from leasehold.api.views.floatingip import show_floating_ip, show_new_floating_ip
 from leasehold.leasing import queries
 from leasehold.leasing import resource as resources
@@ -16,7 +16,7 @@ from leasehold.leasing.enrol import enrol
 from leasehold.model.errors import NotFoundError
 from leasehold.model.resource import FLOATING_IP
 
-LISTED = Choice(
+LISTED = ListKeys(
     texts=("floating_ip_address", "floating_network_id", "subnet_id"),
     switches=("reservable", "disabled"),
     sorts=("created_at", "floating_ip_address", "updated_at"),

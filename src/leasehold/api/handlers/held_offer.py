@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from leasehold.api.call import Reply
 from leasehold.api.handlers.lease import asking_once, check_giving_back, draft_of, reply_in_callers_name
 from leasehold.api.once import fingerprint, idempotency_key
-from leasehold.api.paging import Choice
+from leasehold.api.paging import ListKeys
 from leasehold.api.spans import ending_as_sent, named_as_sent, parse_window
 from leasehold.api.strict import check_reservations
 from leasehold.api.views.held_offer import show_offer
@@ -18,7 +18,7 @@ from leasehold.leasing import held_offer
 from leasehold.leasing.holding import list_holdings
 from leasehold.model.held_offer import OfferState, state_of
 
-LISTED = Choice(sorts=("expires_at",))
+LISTED = ListKeys(sorts=("expires_at",))
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call

@@ -18,7 +18,7 @@ from leasehold.api.listing import Listing
 from leasehold.api.models.host import HostAnswer
 from leasehold.api.models.property import check_reserved, checked_changes, checked_properties
 from leasehold.api.models.resource import PoolAnswer
-from leasehold.api.paging import Choice
+from leasehold.api.paging import ListKeys
 from leasehold.api.versions import DISABLING, RESTRICTIONS
 from leasehold.api.views.host import show_host
 from leasehold.leasing import queries
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from leasehold.api.models.host import HostChange, HostCreation
     from leasehold.model.resource import Resource
 
-LISTED = Choice(
+LISTED = ListKeys(
     texts=("hypervisor_hostname", "hypervisor_type", "availability_zone", "pool"),
     switches=("reservable", "disabled"),
     sorts=("created_at", "hypervisor_hostname", "vcpus", "memory_mb", "local_gb", "updated_at"),

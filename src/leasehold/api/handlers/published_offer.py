@@ -9,14 +9,14 @@ from leasehold.api.call import Reply
 from leasehold.api.handlers.lease import asking_once, reply_in_callers_name, would_be
 from leasehold.api.handlers.resource import known
 from leasehold.api.once import fingerprint, idempotency_key
-from leasehold.api.paging import Choice
+from leasehold.api.paging import ListKeys
 from leasehold.api.views.published_offer import show_free, show_published
 from leasehold.leasing import published_offer as offers
 from leasehold.leasing.claim_offer import claim_offer
 from leasehold.leasing.sub_offer import publish_part
 from leasehold.model.published_offer import ClaimDraft, PartPublication, Publication
 
-LISTED = Choice(texts=("name", "status"), sorts=("created_at", "start_date", "end_date", "name", "status"))
+LISTED = ListKeys(texts=("name", "status"), sorts=("created_at", "start_date", "end_date", "name", "status"))
 
 if TYPE_CHECKING:
     from datetime import datetime

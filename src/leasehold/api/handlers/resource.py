@@ -10,7 +10,7 @@ from leasehold.api.listing import Listing
 from leasehold.api.models.base import read as read_body
 from leasehold.api.models.property import checked_changes, checked_properties
 from leasehold.api.models.resource import DisablingChange, PoolChange, RestrictionChange
-from leasehold.api.paging import Choice
+from leasehold.api.paging import ListKeys
 from leasehold.api.versions import RESTRICTIONS
 from leasehold.api.views.resource import show_candidate, show_resource, show_type
 from leasehold.leasing import queries
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from leasehold.resource_types.registry import ResourceType
 
 
-LISTED = Choice(
+LISTED = ListKeys(
     texts=("name", "health", "pool"),
     switches=("reservable", "disabled"),
     sorts=("created_at", "name", "health", "updated_at"),

@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from leasehold.api.models.holding import HolderAnswer, HoldingAnswer
-    from leasehold.leasing.holding import Holding
+    from leasehold.leasing.holding import AllocatedResource
     from leasehold.model.lease import Lease
 
 
-def show_holdings(lease: Lease, found: Mapping[str, Sequence[Holding]]) -> list[HolderAnswer]:
+def show_holdings(lease: Lease, found: Mapping[str, Sequence[AllocatedResource]]) -> list[HolderAnswer]:
     """Return every reservation of the lease with its resources, the one it has had longest first."""
     return [
         {
@@ -26,7 +26,7 @@ def show_holdings(lease: Lease, found: Mapping[str, Sequence[Holding]]) -> list[
     ]
 
 
-def _show_holding(each: Holding) -> HoldingAnswer:
+def _show_holding(each: AllocatedResource) -> HoldingAnswer:
     held, resource = each.allocation, each.resource
     return {
         "id": resource.id if each.named else None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from leasehold.api import strict
 from leasehold.api.call import Reply
 from leasehold.api.dates import to_iso
-from leasehold.api.paging import Choice
+from leasehold.api.paging import ListKeys
 from leasehold.api.route import CREATED, EVERY, GONE, V1_2, Noun
 from leasehold.cloud.asked_once import asked_once
 from leasehold.features.alarm import rules
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["ROUTES", "RULES"]
 
 UNCHECKED = "It was not checked yet."
-LISTED = Choice(texts=("name", "state"), sorts=("created_at", "name", "state", "changed_at", "checked_at"))
+LISTED = ListKeys(texts=("name", "state"), sorts=("created_at", "name", "state", "changed_at", "checked_at"))
 
 
 def list_alarms(call: Call) -> Reply:

@@ -9,7 +9,7 @@ from leasehold.api import dates, strict
 from leasehold.api.handlers.lease import asking_once, check_giving_back, on_behalf
 from leasehold.api.spans import USUAL
 from leasehold.features.availability.search import Wish, in_alternatives, search_windows
-from leasehold.features.availability.use import Question, availability_of
+from leasehold.features.availability.use import AvailabilityQuestion, availability_of
 from leasehold.leasing.requests import place_of
 from leasehold.model.errors import InvalidInputError
 from leasehold.model.resource import HOST
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from leasehold.api.call import Call
     from leasehold.features.availability.bodies import AvailabilityAnswer, OneAvailability, WindowList, WindowSearch
-    from leasehold.features.availability.search import Search
+    from leasehold.features.availability.search import SearchResult
     from leasehold.features.availability.use import Availability
 
 QUERY: Final = ("resource_type", "from", "to", "resource_id")
@@ -38,7 +38,7 @@ def show_here(call: Call, also: Sequence[str] = ()) -> OneAvailability:
     end = call.query_date("to", now) or start + USUAL
     sent = {key: call.query(key) for key in call.request.params if key not in (*QUERY, *also)}
     reservation = {"resource_type": name, **{key: value for key, value in sent.items() if value is not None}}
-    question = Question(reservation, start, end, call.query_id("resource_id"))
+    question = AvailabilityQuestion(reservation, start, end, call.query_id("resource_id"))
     with asking_once(call) as service:
         found = availability_of(service, call.caller, question, call.sight)
     return {"availability": show_availability(found)}
@@ -101,7 +101,7 @@ def show_availability(found: Availability) -> AvailabilityAnswer:
     }
 
 
-def show_search(found: Search, alternatives: Sequence[Sequence[Mapping[str, Any]]]) -> WindowList:
+def show_search(found: SearchResult, alternatives: Sequence[Sequence[Mapping[str, Any]]]) -> WindowList:
     """Return the windows of a search, and why the other alternatives have none; `alternatives` is what was asked."""
     return {
         "windows": [

@@ -35,7 +35,7 @@ SILENT = "The service of this region gives no answer: {}. Try again later, or as
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PeerRequest:
     """A request to the service of each region: `path` is that below `/v1`, with its query, and `body` the JSON."""
 
     method: str
@@ -54,7 +54,7 @@ class PeerAnswer:
 
 @contextmanager
 def asking(
-    peers: Mapping[str, str], question: Question, answer: TypeAdapter[Any], *, seconds: float, cafile: str | None
+    peers: Mapping[str, str], question: PeerRequest, answer: TypeAdapter[Any], *, seconds: float, cafile: str | None
 ) -> Iterator[Mapping[str, Future[PeerAnswer]]]:
     """Ask the services of these regions, each in a thread, and yield their answers to come; leaving waits for all.
 
@@ -66,7 +66,7 @@ def asking(
 
 
 def _ask(
-    question: Question, expected: TypeAdapter[Any], seconds: float, cafile: str | None, name: str, url: str
+    question: PeerRequest, expected: TypeAdapter[Any], seconds: float, cafile: str | None, name: str, url: str
 ) -> PeerAnswer:
     headers = {"Accept": "application/json", "OpenStack-API-Version": f"reservation {MAXIMUM}"}
     if question.body is not None:

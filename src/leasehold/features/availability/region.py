@@ -17,7 +17,7 @@ from leasehold.features.availability.bodies import OneAvailability, WindowList
 from leasehold.features.availability.here import QUERY as OF_ONE
 from leasehold.features.availability.here import search_here, show_here
 from leasehold.features.availability.options import RegionSettings
-from leasehold.features.availability.peers import PeerAnswer, Question, asking
+from leasehold.features.availability.peers import PeerAnswer, PeerRequest, asking
 from leasehold.model.errors import InvalidInputError, LeaseholdError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def show(call: Call) -> Reply:
     named = call.query(REGION)
     names = None if named in (None, ALL) else [each.strip() for each in (named or "").split(",")]
     query = urlencode({key: call.query(key) or "" for key in call.request.params if key != REGION})
-    question = Question("GET", f"/availability?{query}", call.token)
+    question = PeerRequest("GET", f"/availability?{query}", call.token)
     found = _ask(call, names, question, _AVAILABILITY, lambda: show_here(call, (REGION,)))
     return _listed(
         call, found, lambda each: {"availability": None if each.content is None else each.content["availability"]}
@@ -63,7 +63,7 @@ def search(call: Call, body: RegionSearch) -> Reply:
     for at the `endpoint` of its region.
     """
     sent = body.model_dump_json(exclude={"regions", "template"}, exclude_unset=True)
-    question = Question("POST", "/availability/search", call.token, sent)
+    question = PeerRequest("POST", "/availability/search", call.token, sent)
     found = _ask(call, body.regions, question, _WINDOWS, lambda: search_here(call, body))
     return _listed(call, found, lambda each: each.content or {"windows": [], "refused": []})
 
@@ -76,7 +76,7 @@ def _endpoints(call: Call) -> dict[str, str]:
 def _ask(
     call: Call,
     names: Collection[str] | None,
-    question: Question,
+    question: PeerRequest,
     expected: TypeAdapter[Any],
     answer_here: Callable[[], Any],
 ) -> dict[str, PeerAnswer]:

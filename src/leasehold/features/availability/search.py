@@ -54,7 +54,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundWindow:
+class PossibleWindow:
     """A window in which one of the alternatives would be granted, and the amount that each reservation would get."""
 
     alternative: int
@@ -63,10 +63,10 @@ class FoundWindow:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class SearchResult:
     """What was found: the windows, earliest first, and why the alternatives without a window have none."""
 
-    windows: Sequence[FoundWindow]
+    windows: Sequence[PossibleWindow]
     refused: Mapping[int, LeaseholdError]
 
 
@@ -81,7 +81,7 @@ def search_windows(
     wish: Wish,
     sight: Sight = EVERYTHING,
     place: Callable[[int, int], str] = in_alternatives,
-) -> Search:
+) -> SearchResult:
     """Return the first windows of each alternative; those of one alternative do not overlap.
 
     `place` returns the path of a reservation in the client's request, from its alternative and its position there.
@@ -95,7 +95,7 @@ def search_windows(
         for number, raws in enumerate(wish.alternatives)
     ]
     parts = [part for each in asked for part in each]
-    look = _Look(service, caller, wish, asked, begin, _last_start(wish, begin))
+    look = _WindowSearch(service, caller, wish, asked, begin, _last_start(wish, begin))
     pools, conditions = {part.kind.pool for part in parts}, conditions_asked(parts)
     # What the project uses is read before the calendars, whose locks nobody holds for a query.
     with service.db.reading() as connection:
@@ -109,7 +109,7 @@ def search_windows(
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _WindowSearch:
     """The question of a search; `asked` are the alternatives, `begin` and `last` when the lease may start."""
 
     service: Service
@@ -119,7 +119,7 @@ class _Look:
     begin: datetime
     last: int | None
 
-    def __call__(self, use: KnownUse, pools: Mapping[str, Snapshot], now: datetime) -> Search:
+    def __call__(self, use: KnownUse, pools: Mapping[str, Snapshot], now: datetime) -> SearchResult:
         """Return what is found in these pools; raises UncountedError if more has to be known of the project's `use`."""
         service, wish = self.service, self.wish
         snapshots = seen_by_project(pools, self.caller.project_id)
@@ -133,7 +133,7 @@ class _Look:
         return _earliest(seekers, wish.limit)
 
 
-def _earliest(seekers: Sequence[_Seeker], limit: int) -> Search:
+def _earliest(seekers: Sequence[_Seeker], limit: int) -> SearchResult:
     """Return the earliest windows of all alternatives; no more are looked for than these and one of each."""
     refused: dict[int, LeaseholdError] = {}
     rows: list[Iterator[tuple[datetime, int, Window]]] = []
@@ -146,7 +146,9 @@ def _earliest(seekers: Sequence[_Seeker], limit: int) -> Search:
         else:
             rows.append(_ranked(number, chain([first], windows)))
     earliest = islice(merge(*rows), limit)
-    return Search([FoundWindow(number, each, seekers[number].amounts(each)) for _, number, each in earliest], refused)
+    return SearchResult(
+        [PossibleWindow(number, each, seekers[number].amounts(each)) for _, number, each in earliest], refused
+    )
 
 
 def _ranked(number: int, windows: Iterable[Window]) -> Iterator[tuple[datetime, int, Window]]:

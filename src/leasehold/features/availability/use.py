@@ -45,7 +45,7 @@ MOST_STEPS: Final = 50_000
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class AvailabilityQuestion:
     """What is asked about: a reservation, whose amount and conditions may be absent, and a window.
 
     `resource_id` asks about one resource alone.
@@ -81,7 +81,9 @@ class Availability:
         return [self.total - self.held_back - each for each in self.free]
 
 
-def availability_of(service: Service, caller: Caller, question: Question, sight: Sight = EVERYTHING) -> Availability:
+def availability_of(
+    service: Service, caller: Caller, question: AvailabilityQuestion, sight: Sight = EVERYTHING
+) -> Availability:
     """Return how much is free at every second of the window.
 
     What is free at a moment can be leased then: the cleaning time around leases counts as reserved, and so does the
@@ -137,7 +139,7 @@ def availability_of(service: Service, caller: Caller, question: Question, sight:
     )
 
 
-def _window(question: Question, now: datetime) -> Window:
+def _window(question: AvailabilityQuestion, now: datetime) -> Window:
     if question.end <= max(question.start, now):
         message = "The window has to end after it begins, and later than now."
         raise InvalidDateError(message, field="to")

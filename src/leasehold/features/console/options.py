@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class WebSso:
+class WebSsoChoice:
     """A way to sign in by an identity provider: Keystone's names of the protocol and the provider, and ours for people.
 
     Without a provider, Keystone finds out which one it is.
@@ -48,7 +48,7 @@ class ConsoleSettings:
     domain: str = "Default"
     keystone_url: str | None = None
     public_url: str | None = None
-    websso: tuple[WebSso, ...] = ()
+    websso: tuple[WebSsoChoice, ...] = ()
 
 
 DEFAULTS = ConsoleSettings()
@@ -131,7 +131,7 @@ def _read_url(text: str | None, option: str) -> str | None:
     return text.rstrip("/")
 
 
-def _read_websso(texts: Iterable[str]) -> tuple[WebSso, ...]:
+def _read_websso(texts: Iterable[str]) -> tuple[WebSsoChoice, ...]:
     found = []
     for text in texts:
         names, _, label = text.partition("=")
@@ -140,7 +140,7 @@ def _read_websso(texts: Iterable[str]) -> tuple[WebSso, ...]:
             raise ConfigurationError(
                 f"[console] websso: {text!r} is not a way to sign in. Write PROTOCOL=LABEL or PROVIDER/PROTOCOL=LABEL."
             )
-        found.append(WebSso(protocol, provider or None, label.strip()))
+        found.append(WebSsoChoice(protocol, provider or None, label.strip()))
     return tuple(found)
 
 

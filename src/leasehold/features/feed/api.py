@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from leasehold.api.call import Reply, Text
-from leasehold.api.paging import Choice
+from leasehold.api.paging import ListKeys
 from leasehold.api.route import CREATED, EVERY, GONE, V1_3, Noun, Route
 from leasehold.features.feed import rules
 from leasehold.features.feed import use as feeds
@@ -25,7 +25,7 @@ __all__ = ["ROUTES", "RULES"]
 
 LOG = logging.getLogger(__name__)
 
-LISTED = Choice(texts=("name",), switches=("own",), sorts=("created_at", "name"))
+LISTED = ListKeys(texts=("name",), switches=("own",), sorts=("created_at", "name"))
 CALENDAR_TYPE: Final = "text/calendar; charset=utf-8"
 # Neither a shared cache nor the address of a page that is reached from a calendar may give the token away.
 _PRIVATE: Final = {"Cache-Control": "private, no-store", "Referrer-Policy": "no-referrer"}

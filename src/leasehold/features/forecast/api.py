@@ -19,7 +19,7 @@ from leasehold.features.forecast.use import (
     MOST_WEEKS,
     USUAL_WEEKS,
     WEEK,
-    Question,
+    ForecastQuestion,
     forecast,
 )
 from leasehold.model.resource import HOST
@@ -49,7 +49,7 @@ def show(call: Call) -> Reply:
     end = moved(start, USUAL) or start if asked_end is None else asked_end
     step = call.query_number("step_seconds", HOUR, WEEK) or HOUR
     weeks = call.query_number("weeks", LEAST_WEEKS, MOST_WEEKS) or USUAL_WEEKS
-    question = Question(call.query("resource_type") or HOST, start, end, step, weeks)
+    question = ForecastQuestion(call.query("resource_type") or HOST, start, end, step, weeks)
     return Reply({"forecast": show_forecast(forecast(call.service, call.api.refusals, question))})
 
 

@@ -33,7 +33,7 @@ _USABLE = and_(
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class TimeSteps:
     """`steps` steps of `seconds` each, the first of which begins at `start`, in seconds since the epoch."""
 
     start: int
@@ -59,7 +59,7 @@ class Changes:
     net: int
 
 
-def changes_in_use(connection: Connection, pool: str, types: Collection[str], grid: Grid) -> list[Changes]:
+def changes_in_use(connection: Connection, pool: str, types: Collection[str], grid: TimeSteps) -> list[Changes]:
     """Return how many resources of a pool are in use, as changes of each step that has any, in order.
 
     In use is what reservations held or will hold, by the record and the book; `types` are those that use the pool. A
@@ -68,7 +68,7 @@ def changes_in_use(connection: Connection, pool: str, types: Collection[str], gr
     return _changes(connection, union_all(*_in_use(pool, types, grid)).cte("held"), grid)
 
 
-def count_in_use(connection: Connection, pool: str, types: Collection[str], grid: Grid, most: int) -> int:
+def count_in_use(connection: Connection, pool: str, types: Collection[str], grid: TimeSteps, most: int) -> int:
     """Return how many rows `changes_in_use` would read, of the book and of the record at most `most` each.
 
     One statement, which costs little of what the other does.
@@ -79,7 +79,7 @@ def count_in_use(connection: Connection, pool: str, types: Collection[str], grid
     return found
 
 
-def _in_use(pool: str, types: Collection[str], grid: Grid) -> tuple[Select[Any], Select[Any]]:
+def _in_use(pool: str, types: Collection[str], grid: TimeSteps) -> tuple[Select[Any], Select[Any]]:
     """Return what the book and the record say of demand in a grid."""
     demanded = [each for each in types if each != MAINTENANCE]
     promised = (
@@ -94,7 +94,7 @@ def _in_use(pool: str, types: Collection[str], grid: Grid) -> tuple[Select[Any],
     return promised, recorded
 
 
-def changes_in_maintenance(connection: Connection, pool: str, grid: Grid) -> list[Changes]:
+def changes_in_maintenance(connection: Connection, pool: str, grid: TimeSteps) -> list[Changes]:
     """Return how many usable resources of a pool have a maintenance window, as `changes_in_use`. One statement."""
     # Windows may overlap, as parts of a resource do.
     shared = literal("{}").label("demand")
@@ -114,7 +114,7 @@ def count_usable(connection: Connection, pool: str) -> int:
 
 
 def missing_by_hour(
-    connection: Connection, resource_type: str, types: Collection[str], grid: Grid
+    connection: Connection, resource_type: str, types: Collection[str], grid: TimeSteps
 ) -> Sequence[tuple[int, int]]:
     """Return how many more resources would have been enough in each hour with refusals, as (start, number).
 
@@ -138,14 +138,14 @@ def missing_by_hour(
     return [(to_seconds(hour), int(missing)) for hour, missing in connection.execute(query)]
 
 
-def _lasting(pool: str, grid: Grid) -> Sequence[ColumnElement[bool]]:
+def _lasting(pool: str, grid: TimeSteps) -> Sequence[ColumnElement[bool]]:
     # What a vacated resource was held before is recorded, and it is not promised any more.
     held = allocations.c.left_at.is_(None) & (allocations.c.ends_at > BEGIN)
     return allocations.c.pool == pool, held, grid.end > BEGIN, allocations.c.ends_at > grid.start
 
 
 def _clipped(
-    number: Column[int], begin: ColumnElement[Any], end: Column[int], grid: Grid
+    number: Column[int], begin: ColumnElement[Any], end: Column[int], grid: TimeSteps
 ) -> Sequence[ColumnElement[Any]]:
     return (
         number.label("number"),
@@ -154,7 +154,7 @@ def _clipped(
     )
 
 
-def _changes(connection: Connection, held: CTE, grid: Grid) -> list[Changes]:
+def _changes(connection: Connection, held: CTE, grid: TimeSteps) -> list[Changes]:
     """Return the changes of the number of resources that are held at all, and the largest number of each step."""
     of_each = union_all(_of_whole(held), _of_shared(held)).subquery()
     of_all = select(of_each.c.at, func.sum(of_each.c.change).label("change")).group_by(of_each.c.at).subquery()

@@ -18,7 +18,7 @@ from leasehold.db.lease import find_leases
 from leasehold.db.waiting import waiting_for
 from leasehold.features.forecast.store import (
     Changes,
-    Grid,
+    TimeSteps,
     changes_in_maintenance,
     changes_in_use,
     count_in_use,
@@ -60,7 +60,7 @@ _DIGITS: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ForecastQuestion:
     """A resource type and a window, in steps of `step` seconds; at most so many weeks of history."""
 
     resource_type: str
@@ -88,7 +88,7 @@ class Forecast:
 
     resource_type: str
     noun: str
-    grid: Grid
+    grid: TimeSteps
     weeks: int
     capacity: Counts
     promised: Counts
@@ -118,7 +118,7 @@ class Forecast:
         return missing
 
 
-def forecast(service: Service, counts: RefusalCounts, question: Question) -> Forecast:
+def forecast(service: Service, counts: RefusalCounts, question: ForecastQuestion) -> Forecast:
     """Return the forecast of a window, in whole steps; one that has begun is looked at from now on.
 
     Raises InvalidInputError for the type, the step, the weeks or a window of too many steps, or where there is too much
@@ -130,7 +130,7 @@ def forecast(service: Service, counts: RefusalCounts, question: Question) -> For
     # One week more than asked for tells whether there was any demand before.
     current = to_seconds(now) // question.step * question.step
     weeks, in_week = question.weeks + 1, WEEK // question.step
-    past = Grid(current - weeks * WEEK, HOUR, weeks * WEEK // HOUR)
+    past = TimeSteps(current - weeks * WEEK, HOUR, weeks * WEEK // HOUR)
     types = service.types.using({kind.pool})
     counts.write()
     with service.db.reading() as connection:
@@ -161,7 +161,7 @@ def forecast(service: Service, counts: RefusalCounts, question: Question) -> For
     )
 
 
-def _past_demand(connection: Connection, kind: Kind[Any], types: Collection[str], past: Grid) -> Counts:
+def _past_demand(connection: Connection, kind: Kind[Any], types: Collection[str], past: TimeSteps) -> Counts:
     """Return how many resources were in use and missing in each step, which is an hour."""
     demand = peaks(changes_in_use(connection, kind.pool, types, past), past)
     for hour, missing in missing_by_hour(connection, kind.name, types, past):
@@ -177,7 +177,7 @@ def _kind(service: Service, name: str) -> Kind[Any]:
     return kind
 
 
-def _ahead(question: Question, now: datetime) -> Grid:
+def _ahead(question: ForecastQuestion, now: datetime) -> TimeSteps:
     """Return the steps that have the window; they begin at multiples of their length since the epoch."""
     step = question.step
     if step <= 0 or step % HOUR or WEEK % step:
@@ -196,7 +196,7 @@ def _ahead(question: Question, now: datetime) -> Grid:
             "Ask for a shorter window, or for longer steps."
         )
         raise InvalidInputError(message, field="to")
-    return Grid(begin, step, steps)
+    return TimeSteps(begin, step, steps)
 
 
 def _waiting(
@@ -247,7 +247,7 @@ def complete_weeks(before: Counts, in_week: int) -> int:
     return int((before.size - used[0]) // in_week) if used.size else 0
 
 
-def peaks(changes: Sequence[Changes], grid: Grid) -> Counts:
+def peaks(changes: Sequence[Changes], grid: TimeSteps) -> Counts:
     """Return the largest number of each step of a grid, from the changes of the steps that have any."""
     rows = [(each.step, each.highest, each.at_start, each.net) for each in changes]
     places, highest, at_start, net = np.array(rows, np.int64).reshape(-1, 4).T
@@ -258,7 +258,7 @@ def peaks(changes: Sequence[Changes], grid: Grid) -> Counts:
     return found
 
 
-def peaks_of(wanted: Iterable[tuple[int, int, int]], grid: Grid) -> Counts:
+def peaks_of(wanted: Iterable[tuple[int, int, int]], grid: TimeSteps) -> Counts:
     """Return the largest sum of amounts in each step; each is wanted from a start to an end."""
     parts = [(max(start, grid.start), min(end, grid.end), amount) for start, end, amount in wanted]
     there = np.array([part for part in parts if part[0] < part[1]], np.int64).reshape(-1, 3)

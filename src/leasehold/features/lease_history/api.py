@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from leasehold.api import dates
 from leasehold.api.call import Reply
 from leasehold.api.handlers.lease_then import check_deleted, held_as_seen
-from leasehold.api.paging import Choice, asked_page
+from leasehold.api.paging import ListKeys, asked_page
 from leasehold.api.policies import lease as lease_rules
 from leasehold.api.route import V1_3
 from leasehold.api.views.lease import lease_view
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from leasehold.features.lease_history.bodies import ChangeAnswer, DifferenceAnswer, HeldAnswer
     from leasehold.features.lease_history.use import LeaseHistory
     from leasehold.model.lease import Lease
-    from leasehold.model.lease_then import Change
+    from leasehold.model.lease_then import LeaseChange
     from leasehold.model.segment import Segment
 
     Shown = Mapping[str, Any]
 
 RULES = ()
-LISTED = Choice()
+LISTED = ListKeys()
 """The changes keep their order, and are paged."""
 SAME = frozenset({"id", "lease_id", "user_id", "project_id", "trust_id", "created_at", "updated_at"})
 """Keys that never change, and the one that changes each time."""
@@ -100,7 +100,7 @@ def show_held(each: Segment, *, named: bool) -> HeldAnswer:
     }
 
 
-def _who(change: Change, *, names_operators: bool) -> tuple[str | None, str | None]:
+def _who(change: LeaseChange, *, names_operators: bool) -> tuple[str | None, str | None]:
     """Return who has asked for a change, as far as the caller may know it."""
     if change.actor is None:
         return "service" if change.whole else None, None

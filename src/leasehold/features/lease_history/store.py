@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from leasehold.model.lease_then import Change
+    from leasehold.model.lease_then import LeaseChange
 
 _TOLD_ORDER = (func.coalesce(outbox.c.generation, 0), outbox.c.created_at, outbox.c.id)
 """The order of the events; the changes that no event tells of have generations of their own."""
@@ -25,7 +25,7 @@ LONGEST_NUMBER = 18
 
 def list_changes(
     connection: Connection, lease_id: str, since: str | None = None, most: int | None = None
-) -> Sequence[Change]:
+) -> Sequence[LeaseChange]:
     """Return the recorded changes of a lease, in the order of its generations: at most `most`, from `since` on.
 
     That is the id of a change; there is none if the lease has no such change. Three statements at most, of which each

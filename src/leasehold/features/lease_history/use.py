@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from leasehold.db.record import Question, each_segment
+from leasehold.db.record import SegmentFilter, each_segment
 from leasehold.features.lease_history.store import list_changes
 from leasehold.leasing.lease_then import by_beginning, find_any_lease
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from leasehold.leasing.service import Service
-    from leasehold.model.lease_then import Change
+    from leasehold.model.lease_then import LeaseChange
     from leasehold.model.segment import Segment
 
 
@@ -28,9 +28,9 @@ class LeaseHistory:
     `before` is the change before the first of these, None if they begin with the first one that is recorded.
     """
 
-    changes: Sequence[Change]
+    changes: Sequence[LeaseChange]
     held: Sequence[Segment]
-    before: Change | None = None
+    before: LeaseChange | None = None
 
 
 def lease_history(service: Service, lease_id: str, after: str | None = None, most: int | None = None) -> LeaseHistory:
@@ -44,6 +44,6 @@ def lease_history(service: Service, lease_id: str, after: str | None = None, mos
         changes = list_changes(connection, find_any_lease(connection, lease_id).id, after, wanted)
         if after is not None and not changes:
             raise UnknownChangeError(after)
-        held = each_segment(connection, Question(lease_id), service.now())
+        held = each_segment(connection, SegmentFilter(lease_id), service.now())
         before = None if after is None else changes[0]
         return LeaseHistory(changes if before is None else changes[1:], by_beginning(held), before)

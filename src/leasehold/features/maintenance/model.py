@@ -26,7 +26,7 @@ class OnConflict(StrEnum):
     """The same, but leases that have started stay where they are, and their owners are warned."""
 
 
-class Fate(StrEnum):
+class LeaseFate(StrEnum):
     """What would become of a lease that has a host in the window."""
 
     MOVES = "moves"
@@ -38,9 +38,9 @@ class Fate(StrEnum):
 
     def allowed(self, on_conflict: OnConflict) -> bool:
         """Say whether the window may be made although a lease has this fate."""
-        if self is Fate.MOVES:
+        if self is LeaseFate.MOVES:
             return on_conflict is not OnConflict.REFUSE
-        return self is Fate.STARTED and on_conflict is OnConflict.WARN
+        return self is LeaseFate.STARTED and on_conflict is OnConflict.WARN
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Concerned:
     """A lease that has a host in the window, and what would become of it."""
 
     lease: Lease
-    fate: Fate
+    fate: LeaseFate
 
 
 class MaintenanceConflictError(InUseError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from leasehold.features.maintenance.model import Concerned, Fate
+from leasehold.features.maintenance.model import Concerned, LeaseFate
 from leasehold.leasing.allocations import held_by
 from leasehold.leasing.decide import promised_window
 from leasehold.leasing.mending import HealTerms, PluginBugError, mend
@@ -73,10 +73,10 @@ class Planning:
             # An offer keeps what it shows, and one that is accepted would begin on a host of the window.
             stays = lease.status is LeaseStatus.OFFERED
             if not stays and _has_started(lease):
-                fates.append(Concerned(lease, Fate.STARTED))
+                fates.append(Concerned(lease, LeaseFate.STARTED))
                 continue
             found = None if stays else self._moved(lease, sight)
-            fates.append(Concerned(lease, Fate.STUCK if found is None else Fate.MOVES))
+            fates.append(Concerned(lease, LeaseFate.STUCK if found is None else LeaseFate.MOVES))
             if found is not None:
                 mended, sight = found
                 moves.append(Moved(lease, mended, sight.room))

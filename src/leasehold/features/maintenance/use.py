@@ -17,14 +17,14 @@ from leasehold.db.outbox import put_event
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.resource import list_resources
 from leasehold.db.task import LEASE, add_task, hurry_task
-from leasehold.features.maintenance.model import Concerned, Fate, MaintenanceConflictError, OnConflict
+from leasehold.features.maintenance.model import Concerned, LeaseFate, MaintenanceConflictError, OnConflict
 from leasehold.features.maintenance.plan import Moved, Planning
 from leasehold.features.maintenance.store import leases_within
 from leasehold.leasing.allocations import held_by
 from leasehold.leasing.dates import asked_window
 from leasehold.leasing.decide import promised_window
 from leasehold.leasing.delete import delete_lease
-from leasehold.leasing.exchange import Change, Held, replace_allocations
+from leasehold.leasing.exchange import AllocationChange, HeldReservation, replace_allocations
 from leasehold.leasing.flags import put_flag_event, with_flags
 from leasehold.leasing.lapse import decide_anew
 from leasehold.leasing.rebinding import Rebinding
@@ -129,7 +129,7 @@ class _Making:
         self._check(fates)
         rebinding.write([move for each in moves for move in each.room])
         moved = [self._move(connection, each, generations[HOST_POOL] + 1, now) for each in moves]
-        warned = _to_warn(connection, [each.lease for each in fates if each.fate is Fate.STARTED], ahead)
+        warned = _to_warn(connection, [each.lease for each in fates if each.fate is LeaseFate.STARTED], ahead)
         lease = self._lease(window, moved, warned, now)
         insert_lease(connection, lease)
         grants = [Grant(HOST_POOL, generations[HOST_POOL] + 1, lease.reservations[0].id, pick) for pick in self._picks]
@@ -174,9 +174,9 @@ class _Making:
         counts = Counter(each.fate for each in fates)
         works = next((word for word in OnConflict if all(each.fate.allowed(word) for each in fates)), OnConflict.REFUSE)
         message = (
-            f"Leases have these hosts in the window: {counts[Fate.MOVES]} can be moved to other hosts, "
-            f"{counts[Fate.STARTED]} have started, and {counts[Fate.STUCK]} cannot be moved. Choose another time or "
-            f"other hosts{_INSTEAD.get(works, '')}."
+            f"Leases have these hosts in the window: {counts[LeaseFate.MOVES]} can be moved to other hosts, "
+            f"{counts[LeaseFate.STARTED]} have started, and {counts[LeaseFate.STUCK]} cannot be moved. Choose another "
+            f"time or other hosts{_INSTEAD.get(works, '')}."
         )
         listed = [
             {
@@ -196,10 +196,10 @@ class _Making:
         """Write the other hosts of a lease, and return the saved lease."""
         lease, window = move.lease, promised_window(move.lease.begins, move.lease.window.end, now)
         endings = {part.id: part.ending for part in lease.reservations}
-        change = Change(HOST_POOL, generation, now, Cause.MOVED)
+        change = AllocationChange(HOST_POOL, generation, now, Cause.MOVED)
         for ident, mending in move.mended.items():
             over = (*mending.lost, *mending.dropped, *mending.back)
-            held = Held(lease.id, ident, endings[ident].held(window))
+            held = HeldReservation(lease.id, ident, endings[ident].held(window))
             replace_allocations(connection, change, held, over, mending.fresh)
         # The allocations are read again, so that the lease is saved even if no flag changes, as healing does.
         after = find_lease(connection, lease.id) or lease

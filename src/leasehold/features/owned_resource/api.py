@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold.api.call import Reply
-from leasehold.api.paging import Choice
+from leasehold.api.paging import ListKeys
 from leasehold.api.route import EVERY, GONE, V1_3
 from leasehold.features.owned_resource import rules, use
 from leasehold.features.owned_resource.bodies import OwnedResourceList
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ROUTES", "RULES"]
 
-LISTED = Choice(texts=("name", "health"), switches=("reservable",), sorts=("name", "resource_type"))
+LISTED = ListKeys(texts=("name", "health"), switches=("reservable",), sorts=("name", "resource_type"))
 
 
 def list_owned(call: Call) -> Reply:

@@ -12,7 +12,7 @@ from leasehold.features.owned_resource.store import uses_of_owned
 from leasehold.leasing.delete import delete_lease
 from leasehold.leasing.sub_lease import sub_leases_with
 from leasehold.model.errors import ConflictError, NotFoundError
-from leasehold.model.paging import WHOLE, Part
+from leasehold.model.paging import WHOLE, PageRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
 
 
-def list_owned(service: Service, project_id: str | None, part: Part = WHOLE) -> Sequence[OwnedResource]:
+def list_owned(service: Service, project_id: str | None, part: PageRequest = WHOLE) -> Sequence[OwnedResource]:
     """Return a part of the resources of a project, or with None of all owners, each with the leases that use it."""
     with service.db.reading() as connection:
         found = owned_resources(connection, project_id, part)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.leasing.service import Service
-    from leasehold.resource_types.driver import Job
+    from leasehold.resource_types.driver import Convergence
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ def warn_preemptibles(service: Service) -> int:
     return service.db.transact(lambda connection: _record(connection, ending, spared, gone, service.now()))
 
 
-def _needs(service: Service, jobs: Sequence[tuple[datetime, Job[object]]]) -> tuple[list[Need], bool]:
+def _needs(service: Service, jobs: Sequence[tuple[datetime, Convergence[object]]]) -> tuple[list[Need], bool]:
     """Return what the reservations need of their hosts, and whether all of them could be asked."""
     needs, sure = [], True
     for starts_at, job in jobs:

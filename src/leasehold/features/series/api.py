@@ -10,7 +10,7 @@ from leasehold.api.call import Reply
 from leasehold.api.dates import to_record, to_wire
 from leasehold.api.handlers.lease import asking_once, check_giving_back, check_giving_more
 from leasehold.api.once import fingerprint, idempotency_key
-from leasehold.api.paging import Choice
+from leasehold.api.paging import ListKeys
 from leasehold.api.policies import lease as lease_rules
 from leasehold.api.route import CREATED, EVERY, GONE, V1_2, Noun
 from leasehold.api.spans import ending_as_sent, named_as_sent, parse_window
@@ -29,7 +29,7 @@ from leasehold.model.windows import Window
 
 __all__ = ["ROUTES", "RULES"]
 
-LISTED = Choice(texts=("name",), sorts=("created_at", "name", "updated_at"))
+LISTED = ListKeys(texts=("name",), sorts=("created_at", "name", "updated_at"))
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

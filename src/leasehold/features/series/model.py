@@ -92,7 +92,7 @@ class Granted:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class OccurrenceRefusal:
     """Why an occurrence was not granted, or not changed: what the API would have answered about its lease."""
 
     code: str
@@ -100,7 +100,7 @@ class Refusal:
     details: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, error: LeaseholdError) -> Refusal:
+    def of(cls, error: LeaseholdError) -> OccurrenceRefusal:
         """Return what an error says."""
         return cls(error.code, error.message, error.details)
 
@@ -115,7 +115,7 @@ class Occurrence:
 
     window: Window
     lease_id: str | None = None
-    refusal: Refusal | None = None
+    refusal: OccurrenceRefusal | None = None
 
     @property
     def open(self) -> bool:

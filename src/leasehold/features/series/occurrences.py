@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from leasehold.db.lease import find_lease
 from leasehold.features.series import store as rows
-from leasehold.features.series.model import Refusal, SeriesChangedError, SeriesUnfinishedError
+from leasehold.features.series.model import OccurrenceRefusal, SeriesChangedError, SeriesUnfinishedError
 from leasehold.leasing.amend import amend_lease
 from leasehold.leasing.create import create_lease
 from leasehold.model.draft import LeaseChanges, LeaseDraft
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 SECONDS: Final = 10.0
 """How long a request decides about occurrences: it keeps others from the API for so long. The next one goes on."""
-_UNFINISHED: Final = Refusal.of(SeriesUnfinishedError(SECONDS))
+_UNFINISHED: Final = OccurrenceRefusal.of(SeriesUnfinishedError(SECONDS))
 
 
 def locked(connection: Connection, ident: str) -> Series:
@@ -78,7 +78,7 @@ class _Decisions:
     by: Occurrences
     series: Series
     changes: SeriesChanges | None
-    refusals: dict[int, Refusal | None] = field(default_factory=dict)
+    refusals: dict[int, OccurrenceRefusal | None] = field(default_factory=dict)
 
     def order(self) -> Sequence[int]:
         """Return the numbers of what is to be decided: first what there was no time for, so that all are reached.
@@ -98,7 +98,7 @@ class _Decisions:
         each = self.series.occurrences[number]
         return self.changes is not None or (each.open and each.refusal in (None, _UNFINISHED))
 
-    def refuse(self, number: int, refusal: Refusal) -> None:
+    def refuse(self, number: int, refusal: OccurrenceRefusal) -> None:
         """Note why an occurrence is not as it should be."""
         self.refusals[number] = refusal
 
@@ -119,7 +119,7 @@ class _Decisions:
         except LeaseholdError as error:
             if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
                 raise
-            self.refuse(number, Refusal.of(error))
+            self.refuse(number, OccurrenceRefusal.of(error))
 
     def _grant(self, number: int, each: Occurrence) -> None:
         series, asked = self.series, self.series.draft

@@ -10,7 +10,7 @@ from sqlalchemy import select, update
 
 from leasehold.db.owned import OwnedRows
 from leasehold.db.tables import leases
-from leasehold.features.series.model import Granted, Occurrence, Refusal, Series
+from leasehold.features.series.model import Granted, Occurrence, OccurrenceRefusal, Series
 from leasehold.features.series.tables import series
 from leasehold.model.states import LeaseStatus
 from leasehold.model.windows import Window
@@ -49,7 +49,7 @@ def _stored(one: Occurrence) -> dict[str, Any]:
 
 def _occurrence(stored: Mapping[str, Any]) -> Occurrence:
     window = Window(datetime.fromisoformat(stored["start"]), datetime.fromisoformat(stored["end"]))
-    refusal = None if stored["refusal"] is None else Refusal(**stored["refusal"])
+    refusal = None if stored["refusal"] is None else OccurrenceRefusal(**stored["refusal"])
     return Occurrence(window, stored["lease_id"], refusal)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from leasehold.api.call import Reply
 from leasehold.api.dates import to_iso
-from leasehold.api.paging import LONGEST_PAGE, Choice
+from leasehold.api.paging import LONGEST_PAGE, ListKeys
 from leasehold.api.route import CREATED, EVERY, GONE, V1_2, Noun
 from leasehold.features.subscription import rules
 from leasehold.features.subscription import use as subscriptions
@@ -18,7 +18,7 @@ from leasehold.features.subscription.bodies import (
     SubscriptionCreation,
     SubscriptionList,
 )
-from leasehold.features.subscription.model import Channel
+from leasehold.features.subscription.model import ChannelName
 from leasehold.features.subscription.rules import RULES
 from leasehold.model.event_log import BEGINNING, read_cursor, read_event_id
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ROUTES", "RULES"]
 
-LISTED = Choice(
+LISTED = ListKeys(
     texts=("channel", "target", "status", "lease_id"),
     switches=("own",),
     sorts=("created_at", "channel", "target", "status", "position"),
@@ -60,7 +60,7 @@ def create(call: Call, body: SubscriptionCreation) -> Reply:
     made = subscriptions.subscribe(
         call.service,
         call.caller,
-        Channel(body.channel),
+        ChannelName(body.channel),
         body.target,
         event_types=body.event_types,
         lease_id=body.lease_id,

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, WithJsonSchema
 from typing_extensions import TypedDict
 
 from leasehold.api.models.base import RequestModel
-from leasehold.features.subscription.model import SUBSCRIBABLE, Channel
+from leasehold.features.subscription.model import SUBSCRIBABLE, ChannelName
 from leasehold.features.subscription.webhook import LONGEST_URL
 from leasehold.model.event_log import EVENT_TYPES
 
@@ -44,7 +44,7 @@ class SubscriptionCreation(RequestModel):
     """The body of POST /v1/subscriptions: where to send which events; without filters all events of the project."""
 
     target: Annotated[str, Field(min_length=1, max_length=LONGEST_URL)]
-    channel: ChannelWord = Channel.WEBHOOK.value
+    channel: ChannelWord = ChannelName.WEBHOOK.value
     event_types: Annotated[list[EventTypeWord], Field(max_length=len(_TYPES), default_factory=list)]
     lease_id: Annotated[str, Field(min_length=1, max_length=LONGEST_ID)] | None = None
     all_projects: bool = False

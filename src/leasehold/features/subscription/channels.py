@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold.features.subscription.email import Email
-from leasehold.features.subscription.model import Channel as Name
+from leasehold.features.subscription.model import ChannelName
 from leasehold.features.subscription.webhook import Webhooks
 
 if TYPE_CHECKING:
@@ -13,4 +13,4 @@ if TYPE_CHECKING:
 
     from leasehold.features.subscription.channel import Channel
 
-CHANNELS: Mapping[Name, Channel] = {Name.WEBHOOK: Webhooks(), Name.EMAIL: Email()}
+CHANNELS: Mapping[ChannelName, Channel] = {ChannelName.WEBHOOK: Webhooks(), ChannelName.EMAIL: Email()}

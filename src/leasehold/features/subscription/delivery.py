@@ -18,7 +18,7 @@ from leasehold.features.subscription.channels import CHANNELS
 from leasehold.features.subscription.metrics import DEAD, DELIVERED, FAILED, SUSPENDED, count_delivery
 from leasehold.features.subscription.model import SLOW_FOR, DeadLetter
 from leasehold.features.subscription.settings import DeliverySettings
-from leasehold.features.subscription.store import Progress
+from leasehold.features.subscription.store import DeliveryProgress
 from leasehold.model.backoff import pause_after
 
 if TYPE_CHECKING:
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.features.subscription.channel import Channel, Sender
-    from leasehold.features.subscription.model import Candidate, Subscription
-    from leasehold.features.subscription.model import Channel as Name
+    from leasehold.features.subscription.model import ChannelName, DueSubscription, Subscription
     from leasehold.leasing.service import Service
     from leasehold.model.event_log import LogEvent
 
@@ -49,7 +48,7 @@ SLOW_SECONDS = 1.0
 class DeliveryClaim:
     """A subscription that belongs to one deliverer until the claim expires; `candidate` is whose share it counts to."""
 
-    candidate: Candidate
+    candidate: DueSubscription
     subscription: Subscription
     claimer: str
 
@@ -59,7 +58,7 @@ def claim_length(service: Service) -> timedelta:
     return timedelta(seconds=3 * (service.settings.of(DeliverySettings).answer_seconds + SAVE_SECONDS))
 
 
-def claim_deliveries(service: Service, chosen: Sequence[Candidate], claimer: str) -> Sequence[DeliveryClaim]:
+def claim_deliveries(service: Service, chosen: Sequence[DueSubscription], claimer: str) -> Sequence[DeliveryClaim]:
     """Claim those of the chosen subscriptions that no other manager has claimed meanwhile."""
     by_id = {each.id: each for each in chosen}
 
@@ -71,7 +70,10 @@ def claim_deliveries(service: Service, chosen: Sequence[Candidate], claimer: str
 
 
 def deliver(
-    service: Service, claim: DeliveryClaim, stopping: Callable[[], bool], channels: Mapping[Name, Channel] = CHANNELS
+    service: Service,
+    claim: DeliveryClaim,
+    stopping: Callable[[], bool],
+    channels: Mapping[ChannelName, Channel] = CHANNELS,
 ) -> None:
     """Send what a claimed subscription waits for, until its turn is over or a delivery fails, and release the claim."""
     _Turn(service, claim, stopping, channels[claim.subscription.channel]).run()
@@ -87,7 +89,7 @@ class _Turn:
         self._stopping = stopping
         self._settings = service.settings.of(DeliverySettings)
         mine = self._mine = claim.subscription
-        self._progress = Progress(
+        self._progress = DeliveryProgress(
             mine.position,
             mine.failures,
             mine.refusals,
@@ -136,7 +138,7 @@ class _Turn:
         if monotonic() - begun > SLOW_SECONDS:
             slow_until = self._service.now() + SLOW_FOR
         due_at = self._service.now() + self._pause if self._pause else None
-        self._progress = Progress(event.cursor.position, due_at=due_at, slow_until=slow_until)
+        self._progress = DeliveryProgress(event.cursor.position, due_at=due_at, slow_until=slow_until)
         if due_at or self._is_over():
             self._save(release=True)
             return False

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from leasehold.features.subscription.channel import Channel
-    from leasehold.features.subscription.model import Channel as Name
+    from leasehold.features.subscription.model import ChannelName
     from leasehold.leasing.service import Service
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 class Deliverer(PeriodicThread):
     """Looks for events to send every `[manager] event_seconds`."""
 
-    def __init__(self, service: Service, channels: Mapping[Name, Channel] = CHANNELS) -> None:
+    def __init__(self, service: Service, channels: Mapping[ChannelName, Channel] = CHANNELS) -> None:
         super().__init__("deliverer", service.settings.manager.event_seconds)
         self._service = service
         self._channels = channels

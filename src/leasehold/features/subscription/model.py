@@ -27,7 +27,7 @@ class TooManySubscriptionsError(TooManyError):
     advice = "Delete one that is not used, or ask an operator for more."
 
 
-class Channel(StrEnum):
+class ChannelName(StrEnum):
     """How events are sent."""
 
     WEBHOOK = "webhook"
@@ -36,7 +36,7 @@ class Channel(StrEnum):
     """The message bus of the cloud, which `leasehold-bridge` alone serves; nobody subscribes to it by the API."""
 
 
-SUBSCRIBABLE = (Channel.WEBHOOK, Channel.EMAIL)
+SUBSCRIBABLE = (ChannelName.WEBHOOK, ChannelName.EMAIL)
 """The channels of subscriptions that users make, see and delete."""
 
 
@@ -62,7 +62,7 @@ class Subscription:
     project_id: str
     user_id: str
     all_projects: bool
-    channel: Channel
+    channel: ChannelName
     target: str
     secret: str = field(repr=False)
     event_types: tuple[str, ...]
@@ -105,7 +105,7 @@ class DeadLetter:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class DueSubscription:
     """A subscription that has something to send: its id, the project whose share it counts to, whether it is slow."""
 
     id: str
@@ -113,14 +113,16 @@ class Candidate:
     slow: bool
 
 
-def fair_share(waiting: Sequence[Candidate], busy: Collection[Candidate], threads: int) -> list[Candidate]:
+def fair_share(
+    waiting: Sequence[DueSubscription], busy: Collection[DueSubscription], threads: int
+) -> list[DueSubscription]:
     """Return which of the waiting subscriptions get a free thread: those of the projects that have fewest go first.
 
     A project gets at most a quarter of the threads, and the slow subscriptions get at most half of them, those of one
     project an eighth, but each at least one. Slow are those that failed or took long within the last minutes, and those
     that are new: a receiver that hangs now and then would else get a thread of the others each time.
     """
-    chosen: list[Candidate] = []
+    chosen: list[DueSubscription] = []
     running = list(busy)
     of_project = Counter(each.project_id for each in running)
     slow_of_project = Counter(each.project_id for each in running if each.slow)
@@ -139,14 +141,14 @@ def fair_share(waiting: Sequence[Candidate], busy: Collection[Candidate], thread
     return chosen
 
 
-def _in_turn(waiting: Sequence[Candidate], busy: Collection[Candidate]) -> list[Candidate]:
+def _in_turn(waiting: Sequence[DueSubscription], busy: Collection[DueSubscription]) -> list[DueSubscription]:
     """Sort by how many of the same project, slow ones or others, have a thread or come before; else keep the order.
 
     Without this, many slow receivers of a few projects would take each thread that the slow ones leave.
     """
     before = Counter((each.project_id, each.slow) for each in busy)
 
-    def place(each: Candidate) -> int:
+    def place(each: DueSubscription) -> int:
         before[each.project_id, each.slow] += 1
         return before[each.project_id, each.slow]
 

@@ -13,9 +13,9 @@ from sqlalchemy import and_, bindparam, case, delete, exists, func, insert, or_,
 
 from leasehold.db.paging import Listed, of_project
 from leasehold.db.tables import dead_letters, event_log, outbox, subscriptions
-from leasehold.features.subscription.model import SUBSCRIBABLE, Candidate, Channel, DeadLetter, Subscription
+from leasehold.features.subscription.model import SUBSCRIBABLE, ChannelName, DeadLetter, DueSubscription, Subscription
 from leasehold.features.subscription.model import SubscriptionStatus as Status
-from leasehold.model.paging import WHOLE, Part
+from leasehold.model.paging import WHOLE, PageRequest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -76,7 +76,7 @@ _LISTED = Listed(subscriptions, {"status": _STATUS, "own": subscriptions.c.own.i
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class DeliveryProgress:
     """How far a subscription has come, and how its last try went."""
 
     position: int
@@ -107,13 +107,15 @@ def count_subscriptions(connection: Connection, project_id: str) -> int:
     return connection.execute(query).scalar_one()
 
 
-def list_subscriptions(connection: Connection, project_id: str | None, part: Part = WHOLE) -> Sequence[Subscription]:
+def list_subscriptions(
+    connection: Connection, project_id: str | None, part: PageRequest = WHOLE
+) -> Sequence[Subscription]:
     """Return a part of the subscriptions of a project, or with None of all projects, oldest first, without the bus."""
     return list(map(_subscription, _LISTED.rows(connection, part, _VISIBLE, *of_project(subscriptions, project_id))))
 
 
 def find_subscription(
-    connection: Connection, ident: str, *, lock: bool = False, channels: Collection[Channel] = SUBSCRIBABLE
+    connection: Connection, ident: str, *, lock: bool = False, channels: Collection[ChannelName] = SUBSCRIBABLE
 ) -> Subscription | None:
     """Return a subscription of these channels, or None; `lock` keeps others from changing it before the commit."""
     mine = (subscriptions.c.id == ident, subscriptions.c.channel.in_([each.value for each in channels]))
@@ -130,7 +132,7 @@ def delete_subscription(connection: Connection, ident: str) -> None:
 
 def _subscription(row: Row[Any]) -> Subscription:
     values = {name: row._mapping[name] for name in _NAMES}  # noqa: SLF001 - SQLAlchemy's public name for it.
-    read = {"channel": Channel(row.channel), "event_types": tuple(row.event_types), "own": bool(row.own)}
+    read = {"channel": ChannelName(row.channel), "event_types": tuple(row.event_types), "own": bool(row.own)}
     return Subscription(**{**values, **read})
 
 
@@ -138,8 +140,8 @@ def _subscription(row: Row[Any]) -> Subscription:
 
 
 def candidates(
-    connection: Connection, now: datetime, channels: Collection[Channel] = SUBSCRIBABLE
-) -> Sequence[Candidate]:
+    connection: Connection, now: datetime, channels: Collection[ChannelName] = SUBSCRIBABLE
+) -> Sequence[DueSubscription]:
     """Return the subscriptions of these channels that nobody has claimed and that have events, by project in turn.
 
     Neither those of a project with many slow receivers nor those furthest behind are served again and again.
@@ -150,7 +152,7 @@ def candidates(
         values = {"now": now, "channels": [each.value for each in channels]}
         found += [(row, slow) for row in connection.execute(query, values)]
     found.sort(key=lambda each: (each[0].place, each[0].turn, each[0].project_id))
-    return [Candidate(row.id, row.project_id, slow) for row, slow in found]
+    return [DueSubscription(row.id, row.project_id, slow) for row, slow in found]
 
 
 def claim_subscriptions(
@@ -167,7 +169,7 @@ def save_progress(
     connection: Connection,
     ident: str,
     claimer: str,
-    progress: Progress,
+    progress: DeliveryProgress,
     until: datetime | None,
     dead: DeadLetter | None = None,
 ) -> bool:
@@ -211,7 +213,7 @@ def rewind(connection: Connection, ident: str, position: int, due_at: datetime |
     Nothing is sent before `due_at`, if one is given. It stays slow: otherwise a replay would get a receiver that hangs
     a thread of the others.
     """
-    values = {**Progress(position, due_at=due_at).values(), "claimed_by": None, "claim_until": None}
+    values = {**DeliveryProgress(position, due_at=due_at).values(), "claimed_by": None, "claim_until": None}
     del values["slow_until"]
     connection.execute(update(subscriptions).where(subscriptions.c.id == ident).values(**values))
     _forget(connection, ident, dead_letters.c.position > position)

@@ -12,11 +12,11 @@ from leasehold.db.lease import find_lease
 from leasehold.db.project import enter
 from leasehold.features.subscription import store as rows
 from leasehold.features.subscription.channels import CHANNELS
-from leasehold.features.subscription.model import SLOW_FOR, Channel, Subscription, TooManySubscriptionsError
+from leasehold.features.subscription.model import SLOW_FOR, ChannelName, Subscription, TooManySubscriptionsError
 from leasehold.features.subscription.settings import DeliverySettings
 from leasehold.model.errors import InvalidInputError, NotFoundError
 from leasehold.model.event_log import BUS_EVENTS
-from leasehold.model.paging import WHOLE, Part
+from leasehold.model.paging import WHOLE, PageRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +36,7 @@ BUS_ID = "00000000-0000-0000-0000-000000000b05"
 def subscribe(
     service: Service,
     caller: Caller,
-    channel: Channel,
+    channel: ChannelName,
     target: str,
     *,
     event_types: Sequence[str] = (),
@@ -95,7 +95,7 @@ def follow_bus(service: Service) -> Subscription:
 
     def write(connection: Connection) -> Subscription:
         end = event_log.lock_log(connection).end
-        found = rows.find_subscription(connection, BUS_ID, channels=(Channel.BUS,))
+        found = rows.find_subscription(connection, BUS_ID, channels=(ChannelName.BUS,))
         if found is not None:
             return found
         new = Subscription(
@@ -103,7 +103,7 @@ def follow_bus(service: Service) -> Subscription:
             project_id="",
             user_id="",
             all_projects=True,
-            channel=Channel.BUS,
+            channel=ChannelName.BUS,
             target="",
             secret="",
             event_types=BUS_EVENTS,
@@ -121,7 +121,7 @@ def follow_bus(service: Service) -> Subscription:
         return service.db.transact(write)
 
 
-def list_subscriptions(service: Service, project_id: str | None, part: Part = WHOLE) -> Sequence[Subscription]:
+def list_subscriptions(service: Service, project_id: str | None, part: PageRequest = WHOLE) -> Sequence[Subscription]:
     """Return a part of the subscriptions of a project, or with None of all projects, oldest first."""
     with service.db.reading() as connection:
         return rows.list_subscriptions(connection, project_id, part)
@@ -172,7 +172,7 @@ def replay(service: Service, ident: str, event: Cursor | None) -> Subscription:
     return service.db.transact(write)
 
 
-def _after_a_pause(service: Service, channel: Channel) -> datetime | None:
+def _after_a_pause(service: Service, channel: ChannelName) -> datetime | None:
     """Return when the next event may be sent: otherwise replays and new subscriptions would do without the pause."""
     pause = CHANNELS[channel].pause(service.settings.of(DeliverySettings))
     return service.now() + pause if pause else None

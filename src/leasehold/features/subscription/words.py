@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from leasehold.features.subscription.email import read_address
-from leasehold.features.subscription.model import Channel, SubscriptionStatus
+from leasehold.features.subscription.model import ChannelName, SubscriptionStatus
 from leasehold.features.subscription.settings import DeliverySettings
 from leasehold.features.subscription.store import list_subscriptions
 from leasehold.model.end_action import EMAIL, EndAction
@@ -49,7 +49,7 @@ def read_words(
 
     def reaches(each: Subscription) -> bool:
         return (
-            (each.channel, each.user_id) == (Channel.EMAIL, owner.user_id)
+            (each.channel, each.user_id) == (ChannelName.EMAIL, owner.user_id)
             and each.status is not SubscriptionStatus.SUSPENDED
             and (not each.event_types or WARNING in each.event_types)
             and each.lease_id in (None, lease and lease.id)

@@ -9,7 +9,7 @@ from leasehold.api.call import Reply
 from leasehold.api.dates import to_iso
 from leasehold.api.handlers.lease import asking_once
 from leasehold.api.models.base import read
-from leasehold.api.paging import Choice
+from leasehold.api.paging import ListKeys
 from leasehold.api.route import CREATED, EVERY, GONE, V1_3, Noun
 from leasehold.api.strict import check_reservations
 from leasehold.features.template import rules
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["FILLERS", "ROUTES", "RULES"]
 
 KEY: Final = "template"
-LISTED = Choice(texts=("name",), switches=("public",), sorts=("created_at", "name", "updated_at"))
+LISTED = ListKeys(texts=("name",), switches=("public",), sorts=("created_at", "name", "updated_at"))
 
 
 def list_templates(call: Call) -> Reply:

@@ -17,7 +17,7 @@ from leasehold.features.timeline import rules
 from leasehold.features.timeline.bodies import OneTimeline
 from leasehold.features.timeline.rows import FILTER, Eyes
 from leasehold.features.timeline.rules import RULES
-from leasehold.features.timeline.use import MOST_ROWS, Question, timeline_of
+from leasehold.features.timeline.use import MOST_ROWS, TimelineQuestion, timeline_of
 from leasehold.features.timeline.view import show_timeline
 from leasehold.model.errors import ForbiddenError, InvalidDateError
 from leasehold.model.resource import HOST
@@ -53,7 +53,7 @@ def show(call: Call) -> Reply:
     """
     eyes = Eyes(call.caller, call.sight, call.api.policies.allows(rules.GET_ALL, call.caller, call.caller))
     limit, marker = asked_page(call)
-    question = Question(
+    question = TimelineQuestion(
         types=[each.strip() for each in (call.query("resource_type") or HOST).split(",")],
         window=_window(call),
         expression=call.query(FILTER),

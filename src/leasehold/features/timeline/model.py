@@ -104,7 +104,7 @@ class Unplaced(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TimelineRow:
     """A resource as the caller may see it.
 
     `id` is the one of the API, or else a word that means nothing to other projects; `name` is then None. `type` is a
@@ -148,7 +148,7 @@ class Timeline:
     now: datetime
     cursor: Cursor
     types: Sequence[RowType]
-    rows: Sequence[Row]
+    rows: Sequence[TimelineRow]
     bars: Sequence[Bar]
     leases: Sequence[ShownLease]
     next: str | None

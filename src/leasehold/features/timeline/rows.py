@@ -6,7 +6,7 @@ import hmac
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leasehold.features.timeline.model import Row, RowType, state_of
+from leasehold.features.timeline.model import RowType, TimelineRow, state_of
 from leasehold.leasing.sight import ALWAYS_IDENTIFYING, check_names
 from leasehold.model.errors import InvalidInputError
 from leasehold.model.properties import ANYTHING, as_text, matches, names, parse
@@ -70,14 +70,14 @@ class Rows:
     private: Collection[tuple[str, str]]
     key: bytes
 
-    def row(self, resource: Resource) -> Row:
+    def row(self, resource: Resource) -> TimelineRow:
         """Return a resource as a row."""
         position = next(place for place, each in enumerate(self.types) if each.name == resource.type)
         kind, identified = self.kinds[position], self.types[position].identified
         reason = resource.disabled_reason or resource.membership_reason
         # A resource that was enrolled again has the id of the removed one.
         ident = resource.id if resource.deleted_at is None else f"removed-{resource.number}"
-        return Row(
+        return TimelineRow(
             id=ident if identified else self._word(resource),
             name=resource.label if identified else None,
             type=position,
@@ -87,12 +87,12 @@ class Rows:
             reason=reason if self.eyes.sight.disabled else None,
         )
 
-    def ordered(self, resources: Collection[Resource]) -> list[tuple[Resource, Row]]:
+    def ordered(self, resources: Collection[Resource]) -> list[tuple[Resource, TimelineRow]]:
         """Return resources with their rows, type by type; anonymous ones in an order that says nothing."""
         found = [(resource, self.row(resource)) for resource in resources]
         places = {each.name: (place, each.identified) for place, each in enumerate(self.types)}
 
-        def place(pair: tuple[Resource, Row]) -> tuple[int, int, str]:
+        def place(pair: tuple[Resource, TimelineRow]) -> tuple[int, int, str]:
             position, identified = places[pair[0].type]
             return position, pair[0].number if identified else 0, pair[1].id
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Row as Tuple
 
     from leasehold.db.pool import PoolState
-    from leasehold.features.timeline.model import Row, Unplaced
+    from leasehold.features.timeline.model import TimelineRow, Unplaced
     from leasehold.features.timeline.rows import Eyes
     from leasehold.leasing.service import Service
     from leasehold.model.resource import Resource
@@ -50,7 +50,7 @@ _SECOND: Final = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class TimelineQuestion:
     """Which rows in which window: those that match the expression, page by page; `known` is a tag of an answer.
 
     `as_of` asks for the timeline as it was known at that moment.
@@ -65,7 +65,7 @@ class Question:
     as_of: datetime | None = None
 
 
-def timeline_of(service: Service, eyes: Eyes, question: Question) -> Timeline | str:
+def timeline_of(service: Service, eyes: Eyes, question: TimelineQuestion) -> Timeline | str:
     """Return the timeline; or the tag that the caller knows, if nothing of it has changed.
 
     Raises InvalidDateError for the window, and InvalidInputError for a type, the expression or the marker, and where
@@ -77,7 +77,7 @@ def timeline_of(service: Service, eyes: Eyes, question: Question) -> Timeline | 
         # The first statement, so that the moment is not before what the others see.
         pools = read_pools(connection)
         now = service.now()
-        asked = _Asked(service, eyes, question, kinds, connection, now, pools)
+        asked = _Answering(service, eyes, question, kinds, connection, now, pools)
         private = asked.private()
         known = Tag.read(question.known or "")
         if known is not None and known.may_hold(now) and known.digest == asked.digest(private, known.since):
@@ -85,7 +85,7 @@ def timeline_of(service: Service, eyes: Eyes, question: Question) -> Timeline | 
         return asked.answer(private)
 
 
-def _check(question: Question, now: datetime) -> None:
+def _check(question: TimelineQuestion, now: datetime) -> None:
     window = question.window
     if question.as_of is not None and question.as_of > now:
         message = "as_of lies in the future. Leave it out to see what is known now."
@@ -106,12 +106,12 @@ def _kinds(service: Service, names: Iterable[str]) -> list[Kind[Any]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Answering:
     """One question, with what answers it; `pools` are the states of all pools in the snapshot of `connection`."""
 
     service: Service
     eyes: Eyes
-    question: Question
+    question: TimelineQuestion
     kinds: Sequence[Kind[Any]]
     connection: Connection
     now: datetime
@@ -258,7 +258,7 @@ class _Asked:
 
     def _page(
         self, rows: Rows, mine: AbstractSet[int]
-    ) -> tuple[list[tuple[Resource, Row]], str | None, frozenset[int]]:
+    ) -> tuple[list[tuple[Resource, TimelineRow]], str | None, frozenset[int]]:
         """Return the rows of the page, the next marker, and the numbers of which the caller sees nothing of others."""
         enrolled = [each for kind in self.kinds for each in self._enrolled(kind)]
         as_of = self.question.as_of
@@ -288,7 +288,7 @@ class _Asked:
         return (each for each in found if each.type == kind.resources)
 
 
-def _place(ordered: Sequence[tuple[Resource, Row]], marker: str) -> int:
+def _place(ordered: Sequence[tuple[Resource, TimelineRow]], marker: str) -> int:
     place = next((place for place, (_, row) in enumerate(ordered) if row.id == marker), None)
     if place is None:
         message = "marker is not among the rows, or not any more. Send the `next` of the page before, or no marker."

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from leasehold.features.timeline.bodies import BarLeasesAnswer, BarsAnswer, CodedAnswer, RowsAnswer, TimelineAnswer
-    from leasehold.features.timeline.model import Bar, Row, ShownLease, Timeline
+    from leasehold.features.timeline.model import Bar, ShownLease, Timeline, TimelineRow
     from leasehold.features.timeline.rows import Eyes
 
 NONE = -1
@@ -57,7 +57,7 @@ def show_timeline(found: Timeline, eyes: Eyes) -> TimelineAnswer:
     }
 
 
-def _rows(rows: Sequence[Row]) -> RowsAnswer:
+def _rows(rows: Sequence[TimelineRow]) -> RowsAnswer:
     names = sorted({name for row in rows for name in row.values})
     classes = sorted({name for row in rows for name in row.capacity})
     return {

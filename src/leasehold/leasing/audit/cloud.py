@@ -25,7 +25,7 @@ from leasehold.model.finding import REPAIR, Finding, FindingKind, Mend
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from leasehold.cloud.observing import Change, Observation
+    from leasehold.cloud.observing import Observation, WithheldWrite
     from leasehold.leasing.service import Service
     from leasehold.resource_types.look import Look
     from leasehold.resource_types.registry import ResourceType
@@ -135,7 +135,7 @@ _BUG = (
 )
 
 
-def _drift(lease_id: str, subject: str, changes: list[Change]) -> Finding:
+def _drift(lease_id: str, subject: str, changes: list[WithheldWrite]) -> Finding:
     said = [change.what for change in changes[:MOST_NAMED]]
     if len(changes) > MOST_NAMED:
         said.append(f"and {len(changes) - MOST_NAMED} more")
@@ -146,9 +146,9 @@ def _drift(lease_id: str, subject: str, changes: list[Change]) -> Finding:
     return Finding(FindingKind.DRIFT, lease_id, what, REPAIR, Mend.LEASE)
 
 
-def _changes(service: Service, observation: Observation, step: Step, bugs: list[str]) -> list[Change]:
+def _changes(service: Service, observation: Observation, step: Step, bugs: list[str]) -> list[WithheldWrite]:
     """Return the changes that converge would make; add to `bugs` the plugins that raise what their contract forbids."""
-    found: list[Change] = []
+    found: list[WithheldWrite] = []
     for job in step.jobs:
         name = job.reservation.resource_type
         # `audit_plugins` reports a missing plugin once for all leases.

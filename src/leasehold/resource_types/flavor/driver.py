@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from leasehold.cloud.ports import Cloud
     from leasehold.model.caller import Caller
-    from leasehold.resource_types.driver import Job, Wanted
+    from leasehold.resource_types.driver import Convergence, Wanted
 
 
 class FlavorDriver(SlotsDriver[FlavorRequest]):
@@ -31,7 +31,7 @@ class FlavorDriver(SlotsDriver[FlavorRequest]):
             raise NotFoundError("flavor_id", request.flavor_id)
         return capture(request, flavor)
 
-    def converge(self, cloud: Cloud, job: Job[FlavorRequest], wanted: Wanted) -> Mapping[str, Any]:
+    def converge(self, cloud: Cloud, job: Convergence[FlavorRequest], wanted: Wanted) -> Mapping[str, Any]:
         """Make the cloud match, with a private copy of the source flavor."""
         source = job.request.source
         assert source is not None  # noqa: S101 - `resolve` added it before the lease was decided.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import HeldError, TakenError
 from leasehold.resource_types.attempts import do_all
-from leasehold.resource_types.driver import Driver, User, Wanted, mark_of
+from leasehold.resource_types.driver import Driver, ResourceUser, Wanted, mark_of
 from leasehold.resource_types.floatingip.audit import TAG, audit_addresses, audit_ports, tagged_addresses
 from leasehold.resource_types.floatingip.enrolment import FloatingIpDescription, discover
 from leasehold.resource_types.floatingip.health import CHANGES, health_of
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from leasehold.conf.settings import CloudSettings
     from leasehold.model.finding import Finding
     from leasehold.model.resource import Resource
-    from leasehold.resource_types.driver import Job
+    from leasehold.resource_types.driver import Convergence
     from leasehold.resource_types.enrolment import Discovery, Report
     from leasehold.resource_types.look import CloudObject, Look
     from leasehold.resource_types.records import Records
@@ -67,7 +67,7 @@ class FloatingIpDriver(Driver[FloatingIpRequest]):
         """Remove an address from its project."""
         look.cloud.networks.delete_floating_ip(thing.key)
 
-    def converge(self, cloud: Cloud, job: Job[FloatingIpRequest], wanted: Wanted) -> Mapping[str, Any]:
+    def converge(self, cloud: Cloud, job: Convergence[FloatingIpRequest], wanted: Wanted) -> Mapping[str, Any]:
         """Make the held addresses, and no others, exist in the project while active, and none afterwards."""
         if wanted is Wanted.PREPARED:
             return {}
@@ -87,24 +87,26 @@ class FloatingIpDriver(Driver[FloatingIpRequest]):
         )
         return {}
 
-    def uses(self, cloud: Cloud, job: Job[FloatingIpRequest]) -> Mapping[int, Collection[User]]:
+    def uses(self, cloud: Cloud, job: Convergence[FloatingIpRequest]) -> Mapping[int, Collection[ResourceUser]]:
         """Return the port that has an address, if one has it."""
         there = {_key(found): found for found in cloud.networks.list_floating_ips(mark_of(job.name))}
-        users: dict[int, list[User]] = {}
+        users: dict[int, list[ResourceUser]] = {}
         for held in job.holdings:
             found = there.get(place_of(held.resource))
             if found is not None and found.port_id is not None:
-                users[held.allocation_id] = [User(found.port_id, found.project_id)]
+                users[held.allocation_id] = [ResourceUser(found.port_id, found.project_id)]
         return users
 
-    def occupied(self, cloud: Cloud, job: Job[FloatingIpRequest]) -> frozenset[int]:
+    def occupied(self, cloud: Cloud, job: Convergence[FloatingIpRequest]) -> frozenset[int]:
         """Return the allocations of addresses that failed and that the project still has."""
         found = {held.allocation_id: cloud.networks.floating_ip(*place_of(held.resource)) for held in job.left}
         return frozenset(
             number for number, each in found.items() if each is not None and each.project_id == job.project_id
         )
 
-    def make_way(self, cloud: Cloud, job: Job[FloatingIpRequest], error: CloudTransientError, records: Records) -> None:
+    def make_way(
+        self, cloud: Cloud, job: Convergence[FloatingIpRequest], error: CloudTransientError, records: Records
+    ) -> None:
         """Remove the blocking address if its project kept it after a lease; otherwise log what has it."""
         if isinstance(error, TakenError):
             text = "Reservation %s waits for address %s, which port %s (%s) of network %s has: free it there"
@@ -124,7 +126,7 @@ def _key(found: FloatingIp) -> tuple[str, str]:
     return found.network_id, found.address
 
 
-def _over(job: Job[FloatingIpRequest], wanted: Wanted) -> set[tuple[str, str]]:
+def _over(job: Convergence[FloatingIpRequest], wanted: Wanted) -> set[tuple[str, str]]:
     """Return the network and address of each address that the reservation held and no longer holds."""
     over = {place_of(holding.resource) for holding in job.former}
     held = {place_of(holding.resource) for holding in job.holdings}
@@ -132,13 +134,13 @@ def _over(job: Job[FloatingIpRequest], wanted: Wanted) -> set[tuple[str, str]]:
     return over | held | left if wanted is Wanted.ENDED else over - held
 
 
-def _obtain(cloud: Cloud, job: Job[FloatingIpRequest], where: Mapping[str, Any]) -> None:
+def _obtain(cloud: Cloud, job: Convergence[FloatingIpRequest], where: Mapping[str, Any]) -> None:
     network, subnet, address = (where[key] for key in ("floating_network_id", "subnet_id", "floating_ip_address"))
     tags = frozenset({TAG, mark_of(job.name)})
     cloud.networks.create_floating_ip(network, subnet, address, job.project_id, tags)
 
 
-def _remove(cloud: Cloud, job: Job[FloatingIpRequest], key: tuple[str, str]) -> None:
+def _remove(cloud: Cloud, job: Convergence[FloatingIpRequest], key: tuple[str, str]) -> None:
     """Remove an address from the lease's project, whatever its tags are.
 
     It was leased to the project, because the cloud itself never assigns an enrolled address.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from leasehold.cloud.ports import CloudTransientError, StrangersError
 from leasehold.model.membership import Membership
 from leasehold.resource_types.attempts import do_all
-from leasehold.resource_types.driver import Driver, User, Wanted, users_of
+from leasehold.resource_types.driver import Driver, ResourceUser, Wanted, users_of
 from leasehold.resource_types.end_actions import chain_of
 from leasehold.resource_types.host import drawing
 from leasehold.resource_types.host.audit import TASK, audit_membership
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from leasehold.model.errors import ConflictError
     from leasehold.model.finding import Finding
     from leasehold.model.resource import Resource
-    from leasehold.resource_types.driver import Holding, HostName, Job
+    from leasehold.resource_types.driver import Convergence, Holding, HostName
     from leasehold.resource_types.enrolment import Discovery, Report
     from leasehold.resource_types.look import CloudObject, Look
     from leasehold.resource_types.records import Records
@@ -183,7 +183,7 @@ class HostDriver(Driver[HostRequest]):
         """Remove an aggregate, and put its hosts back."""
         aggregates.remove_aggregate(look, thing.key)
 
-    def converge(self, cloud: Cloud, job: Job[HostRequest], wanted: Wanted) -> Mapping[str, Any]:
+    def converge(self, cloud: Cloud, job: Convergence[HostRequest], wanted: Wanted) -> Mapping[str, Any]:
         """Keep the reservation's aggregate; while it is active, with exactly the hosts that the reservation holds."""
         if wanted is Wanted.ENDED:
             return (hand_over if job.gives_back else dissolve)(cloud, job)
@@ -201,46 +201,48 @@ class HostDriver(Driver[HostRequest]):
             do_all(steps, patient=False)
         return {"aggregate_id": aggregate.id}
 
-    def needs(self, cloud: Cloud, job: Job[HostRequest]) -> Mapping[HostName, Mapping[str, int] | None]:  # noqa: ARG002 - the driver's contract
+    def needs(self, cloud: Cloud, job: Convergence[HostRequest]) -> Mapping[HostName, Mapping[str, int] | None]:  # noqa: ARG002 - the driver's contract
         """Return the hosts, all of each."""
         return {held.host_name: None for held in job.holdings}
 
-    def make_way(self, cloud: Cloud, job: Job[HostRequest], error: CloudTransientError, records: Records) -> None:
+    def make_way(
+        self, cloud: Cloud, job: Convergence[HostRequest], error: CloudTransientError, records: Records
+    ) -> None:
         """Delete late boots among the leftover servers that block the start."""
         if isinstance(error, StrangersError):
             numbers = {held.resource.attributes["service_name"]: held.resource.number for held in job.holdings}
             delete_late_boots(cloud, records, {error.service_host: numbers[error.service_host]}, error.servers)
 
-    def occupied(self, cloud: Cloud, job: Job[HostRequest]) -> frozenset[int]:
+    def occupied(self, cloud: Cloud, job: Convergence[HostRequest]) -> frozenset[int]:
         """Return the allocations on vacated hosts that are still in the aggregate, because they have servers."""
         aggregate = cloud.aggregates.get(job.name)
         members = aggregate.hosts if aggregate else frozenset[str]()
         return frozenset(each.allocation_id for each in job.left if each.resource.attributes["service_name"] in members)
 
-    def kept(self, cloud: Cloud, job: Job[HostRequest]) -> frozenset[int]:
+    def kept(self, cloud: Cloud, job: Convergence[HostRequest]) -> frozenset[int]:
         """Return the allocations on hosts that are still in the aggregate."""
         aggregate = cloud.aggregates.get(job.name)
         members = aggregate.hosts if aggregate else frozenset[str]()
         held = job.all_holdings
         return frozenset(each.allocation_id for each in held if each.resource.attributes["service_name"] in members)
 
-    def used(self, cloud: Cloud, job: Job[HostRequest]) -> frozenset[int]:
+    def used(self, cloud: Cloud, job: Convergence[HostRequest]) -> frozenset[int]:
         """Return the allocations on hosts that have servers; one listing for all of them."""
         used = {server.service_host for server in cloud.servers.on_hosts(names_of(job.holdings))}
         held = job.holdings
         return frozenset(each.allocation_id for each in held if each.resource.attributes["service_name"] in used)
 
-    def uses(self, cloud: Cloud, job: Job[HostRequest]) -> Mapping[int, Collection[User]]:
+    def uses(self, cloud: Cloud, job: Convergence[HostRequest]) -> Mapping[int, Collection[ResourceUser]]:
         """Return the servers on the hosts, of every project; one listing for all of them."""
         held = (*job.holdings, *job.left)
         there = self.guests(cloud, [each.resource for each in held])
         return {each.allocation_id: users_of(there[each.resource.number]) for each in held}
 
-    def give_up(self, cloud: Cloud, job: Job[HostRequest], holding: Holding) -> bool:
+    def give_up(self, cloud: Cloud, job: Convergence[HostRequest], holding: Holding) -> bool:
         """Move the host into the free pool, if nothing is on its way to it."""
         return give_up(cloud, job, holding.resource.attributes["service_name"])
 
-    def before_end(self, cloud: Cloud, job: Job[HostRequest]) -> Mapping[str, Any]:
+    def before_end(self, cloud: Cloud, job: Convergence[HostRequest]) -> Mapping[str, Any]:
         """Do the end actions that the reservation asks for with the servers on its hosts."""
         chain = chain_of(job.request.before_end, job.settings)
         if not chain:

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from leasehold.cloud.ports import Aggregate, Cloud
-    from leasehold.resource_types.driver import Job
+    from leasehold.resource_types.driver import Convergence
     from leasehold.resource_types.host.kind import HostRequest
 
 POOL_KEY = "leasehold:pool"
 """The metadata key by which the scheduler filter knows the aggregate of a reservation that has no zone."""
 
 
-def ensure_aggregate(cloud: Cloud, job: Job[HostRequest]) -> Aggregate:
+def ensure_aggregate(cloud: Cloud, job: Convergence[HostRequest]) -> Aggregate:
     """Make the aggregate of a reservation as it is while the reservation lasts, and return it."""
     settings = job.settings
     owner: dict[str, str | None] = {settings.owner_key: job.project_id, **job.lease_mark}
@@ -44,7 +44,7 @@ def ensure_aggregate(cloud: Cloud, job: Job[HostRequest]) -> Aggregate:
     return cloud.aggregates.ensure(job.name, None, {**owner, POOL_KEY: "true"})
 
 
-def hand_over(cloud: Cloud, job: Job[HostRequest]) -> Mapping[str, Any]:
+def hand_over(cloud: Cloud, job: Convergence[HostRequest]) -> Mapping[str, Any]:
     """Move all hosts of a reservation into the free pool, with their servers, and delete its aggregate.
 
     Returns the facts of its end actions.
@@ -65,12 +65,12 @@ def hand_over(cloud: Cloud, job: Job[HostRequest]) -> Mapping[str, Any]:
     return awaited.facts
 
 
-def _awaited(cloud: Cloud, job: Job[HostRequest], aggregate: Aggregate) -> Awaited:
+def _awaited(cloud: Cloud, job: Convergence[HostRequest], aggregate: Aggregate) -> Awaited:
     chain = chain_of(job.request.before_end, job.settings)
     return chain.awaited(cloud, job, servers_on(cloud, aggregate.hosts)) if chain else NOTHING_AWAITED
 
 
-def _store_guests(cloud: Cloud, job: Job[HostRequest], aggregate: Aggregate) -> None:
+def _store_guests(cloud: Cloud, job: Convergence[HostRequest], aggregate: Aggregate) -> None:
     """Raise LearnedError unless it is stored which hosts have servers; those that were moved are looked at no more."""
     there = {
         held.allocation_id: held.resource.attributes["service_name"]
@@ -84,7 +84,7 @@ def _store_guests(cloud: Cloud, job: Job[HostRequest], aggregate: Aggregate) -> 
         raise LearnedError(message, {GUESTS: sorted(guests)})
 
 
-def _has_guests(cloud: Cloud, job: Job[HostRequest], host: str) -> bool:
+def _has_guests(cloud: Cloud, job: Convergence[HostRequest], host: str) -> bool:
     """Return whether servers stay on a host, or are on their way to it; what is left of an empty one stays claimed.
 
     Raises CloudTransientError while all that it has are being removed.
@@ -100,7 +100,7 @@ def _has_guests(cloud: Cloud, job: Job[HostRequest], host: str) -> bool:
     return stays
 
 
-def _leave(cloud: Cloud, job: Job[HostRequest], host: str) -> None:
+def _leave(cloud: Cloud, job: Convergence[HostRequest], host: str) -> None:
     """Move a host into the free pool; one that was put into the aggregate by hand only leaves it."""
     if host not in names_of(job.all_holdings):
         expel(cloud, job, host)

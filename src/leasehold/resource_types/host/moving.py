@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from leasehold.cloud.ports import Aggregate, Cloud, Server
-    from leasehold.resource_types.driver import Holding, Job
+    from leasehold.resource_types.driver import Convergence, Holding
     from leasehold.resource_types.host.kind import HostRequest
 
 
-def on_the_way(cloud: Cloud, job: Job[HostRequest], aggregate: Aggregate) -> frozenset[str]:
+def on_the_way(cloud: Cloud, job: Convergence[HostRequest], aggregate: Aggregate) -> frozenset[str]:
     """Return the members that may not have been moved completely: an earlier attempt may have failed at any call.
 
     Until the start has succeeded, these are all members; later, those that are still in the free pool.
@@ -35,7 +35,7 @@ def on_the_way(cloud: Cloud, job: Job[HostRequest], aggregate: Aggregate) -> fro
     return pool.hosts if pool else frozenset()
 
 
-def leave(cloud: Cloud, job: Job[HostRequest], host: str) -> None:
+def leave(cloud: Cloud, job: Convergence[HostRequest], host: str) -> None:
     """Take a host out of the reservation, unless it is a vacated host with servers, or with some on their way to it."""
     if host not in names_of(job.left):
         _vacate(cloud, job, host)
@@ -43,7 +43,7 @@ def leave(cloud: Cloud, job: Job[HostRequest], host: str) -> None:
         give_up(cloud, job, host)
 
 
-def occupy(cloud: Cloud, job: Job[HostRequest], host: str, members: Collection[str]) -> None:
+def occupy(cloud: Cloud, job: Convergence[HostRequest], host: str, members: Collection[str]) -> None:
     """Move a host from the free pool into the aggregate.
 
     It is added to the reservation's aggregate first: a host in no pool would accept servers of any project (contract
@@ -64,7 +64,7 @@ def occupy(cloud: Cloud, job: Job[HostRequest], host: str, members: Collection[s
         _sweep_preemptible(cloud, host)
 
 
-def _add(cloud: Cloud, job: Job[HostRequest], host: str, claimed: str | None) -> None:
+def _add(cloud: Cloud, job: Convergence[HostRequest], host: str, claimed: str | None) -> None:
     """Add a host to the aggregate; a refusal releases the claim, because the lease may get another host instead."""
     try:
         cloud.aggregates.add_host(job.name, host)
@@ -74,7 +74,7 @@ def _add(cloud: Cloud, job: Job[HostRequest], host: str, claimed: str | None) ->
         raise
 
 
-def _refuse_strangers(job: Job[HostRequest], host: str, servers: Sequence[Server]) -> None:
+def _refuse_strangers(job: Convergence[HostRequest], host: str, servers: Sequence[Server]) -> None:
     """Raise StrangersError for leftover servers; for an active reservation, its project's servers do not count."""
     running = job.reservation.status is ReservationStatus.ACTIVE
     strangers = [each for each in servers if not (running and each.project_id == job.project_id)]
@@ -94,7 +94,7 @@ def _sweep_preemptible(cloud: Cloud, host: str) -> list[Server]:
     return [server for server in there if not server.preemptible]
 
 
-def _vacate(cloud: Cloud, job: Job[HostRequest], host: str, awaited: Awaited = NOTHING_AWAITED) -> None:
+def _vacate(cloud: Cloud, job: Convergence[HostRequest], host: str, awaited: Awaited = NOTHING_AWAITED) -> None:
     """Delete the reservation's servers on a host, then move it back to the free pool.
 
     A host that was never allocated to the reservation was added by hand: its servers are not the reservation's, and the
@@ -112,7 +112,7 @@ def _vacate(cloud: Cloud, job: Job[HostRequest], host: str, awaited: Awaited = N
     cloud.providers.release_claims(provider)
 
 
-def give_up(cloud: Cloud, job: Job[HostRequest], host: str) -> bool:
+def give_up(cloud: Cloud, job: Convergence[HostRequest], host: str) -> bool:
     """Give a host without servers back, unless a boot is on its way to it; return whether it is in the free pool.
 
     It is claimed meanwhile. If a call fails, the claim stays until `converge` or the next attempt releases it.
@@ -125,13 +125,13 @@ def give_up(cloud: Cloud, job: Job[HostRequest], host: str) -> bool:
     return unused
 
 
-def give_back(cloud: Cloud, job: Job[HostRequest], host: str) -> None:
+def give_back(cloud: Cloud, job: Convergence[HostRequest], host: str) -> None:
     """Move an empty host from the aggregate into the free pool; it is never in neither, open to any project."""
     cloud.aggregates.add_host(job.settings.freepool, host)
     cloud.aggregates.remove_host(job.name, host)
 
 
-def expel(cloud: Cloud, job: Job[HostRequest], host: str) -> None:
+def expel(cloud: Cloud, job: Convergence[HostRequest], host: str) -> None:
     """Take a foreign host out of the aggregate; raises CloudPermanentError while it has servers."""
     if cloud.servers.on_host(host):
         message = (
@@ -143,7 +143,11 @@ def expel(cloud: Cloud, job: Job[HostRequest], host: str) -> None:
 
 
 def _remove_servers(
-    cloud: Cloud, job: Job[HostRequest], host: str, servers: Sequence[Server], awaited: Awaited = NOTHING_AWAITED
+    cloud: Cloud,
+    job: Convergence[HostRequest],
+    host: str,
+    servers: Sequence[Server],
+    awaited: Awaited = NOTHING_AWAITED,
 ) -> None:
     """Delete servers but what is `awaited`; none while servers live on. Raises CloudTransientError while any stays."""
     for server in servers:
@@ -155,7 +159,7 @@ def _remove_servers(
         raise CloudTransientError(message)
 
 
-def dissolve(cloud: Cloud, job: Job[HostRequest]) -> Mapping[str, Any]:
+def dissolve(cloud: Cloud, job: Convergence[HostRequest]) -> Mapping[str, Any]:
     """Give all hosts of a reservation back and delete its aggregate; return the facts of its end actions.
 
     Raises CloudTransientError until that is done.
@@ -178,7 +182,7 @@ def dissolve(cloud: Cloud, job: Job[HostRequest]) -> Mapping[str, Any]:
     return awaited.facts
 
 
-def provider_of(job: Job[HostRequest], host: str) -> str:
+def provider_of(job: Convergence[HostRequest], host: str) -> str:
     """Return the provider of a host that the reservation has or had."""
     return next(
         str(held.resource.attributes["hypervisor_hostname"])
@@ -187,18 +191,18 @@ def provider_of(job: Job[HostRequest], host: str) -> str:
     )
 
 
-def unclaim(cloud: Cloud, job: Job[HostRequest], host: str) -> None:
+def unclaim(cloud: Cloud, job: Convergence[HostRequest], host: str) -> None:
     """Release a claim that an attempt left when it broke off after it had moved the host, or before."""
     cloud.providers.release_claims(provider_of(job, host))
 
 
-def returned(job: Job[HostRequest]) -> set[str]:
+def returned(job: Convergence[HostRequest]) -> set[str]:
     """Return the hosts that were lent and are back: an attempt to leave one may have claimed it."""
     lent = {each.resource_number for each in job.reservation.allocations if each.lent}
     return names_of([held for held in job.holdings if held.resource.number in lent])
 
 
-def _living(cloud: Cloud, job: Job[HostRequest], members: Collection[str]) -> Mapping[str, int]:
+def _living(cloud: Cloud, job: Convergence[HostRequest], members: Collection[str]) -> Mapping[str, int]:
     """Return the number of servers that live on after the end, by host; the aggregate is closed to new ones first."""
     if job.kept_until is None:
         return {}

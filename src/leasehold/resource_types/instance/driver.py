@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from leasehold.cloud.ports import Cloud
     from leasehold.model.reservation import Reservation
-    from leasehold.resource_types.driver import Job, Wanted
+    from leasehold.resource_types.driver import Convergence, Wanted
 
 
 class InstanceDriver(SlotsDriver[InstanceRequest]):
@@ -24,7 +24,7 @@ class InstanceDriver(SlotsDriver[InstanceRequest]):
 
     for_caller = "server group"
 
-    def converge(self, cloud: Cloud, job: Job[InstanceRequest], wanted: Wanted) -> Mapping[str, Any]:
+    def converge(self, cloud: Cloud, job: Convergence[InstanceRequest], wanted: Wanted) -> Mapping[str, Any]:
         """Make the cloud match, with a private flavor of the requested size."""
         request = job.request
         flavor = Flavor(

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from leasehold.cloud.ports import Cloud
-    from leasehold.resource_types.driver import Job, Wanted
+    from leasehold.resource_types.driver import Convergence, Wanted
     from leasehold.resource_types.maintenance.kind import MaintenanceRequest
 
 
 class MaintenanceDriver(Driver["MaintenanceRequest"]):
     """Maintenance has nothing in the cloud."""
 
-    def converge(self, cloud: Cloud, job: Job[MaintenanceRequest], wanted: Wanted) -> Mapping[str, Any]:  # noqa: ARG002 - nothing to do
+    def converge(self, cloud: Cloud, job: Convergence[MaintenanceRequest], wanted: Wanted) -> Mapping[str, Any]:  # noqa: ARG002 - nothing to do
         """Return no facts: the cloud is as it should be."""
         return {}

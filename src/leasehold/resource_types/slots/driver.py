@@ -15,7 +15,7 @@ from leasehold.cloud.ports import CloudTransientError, Inventory
 from leasehold.model.states import ReservationStatus
 from leasehold.resource_types.attempts import do_all
 from leasehold.resource_types.awaiting import NOTHING_AWAITED
-from leasehold.resource_types.driver import Driver, HostName, User, Wanted, users_of
+from leasehold.resource_types.driver import Driver, HostName, ResourceUser, Wanted, users_of
 from leasehold.resource_types.end_actions import chain_of
 from leasehold.resource_types.late_boots import delete_late_boots
 from leasehold.resource_types.outliving import say_living
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from leasehold.cloud.ports import Aggregate, Cloud, Flavor, Server
     from leasehold.resource_types.awaiting import Awaited
-    from leasehold.resource_types.driver import Holding, Job
+    from leasehold.resource_types.driver import Convergence, Holding
     from leasehold.resource_types.look import CloudObject, Look
     from leasehold.resource_types.records import Records
 
@@ -52,32 +52,32 @@ class SlotsDriver(Driver[R]):
     gives_up = True
     vacates = True
 
-    def started(self, cloud: Cloud, job: Job[R], records: Records) -> None:
+    def started(self, cloud: Cloud, job: Convergence[R], records: Records) -> None:
         """Delete late boots on the hosts."""
         clear_late_boots(cloud, job, records)
 
-    def needs(self, cloud: Cloud, job: Job[R]) -> Mapping[HostName, Mapping[str, int] | None]:
+    def needs(self, cloud: Cloud, job: Convergence[R]) -> Mapping[HostName, Mapping[str, int] | None]:
         """Return what all slots on each host use."""
         size, slots = amounts_of(cloud.flavors.get(job.name)), Counter[HostName]()
         for held in job.holdings:
             slots[held.host_name] += held.slots
         return {host: {name: amount * many for name, amount in size.items()} for host, many in slots.items()}
 
-    def occupied(self, cloud: Cloud, job: Job[R]) -> frozenset[int]:
+    def occupied(self, cloud: Cloud, job: Convergence[R]) -> frozenset[int]:
         """Return the allocations on vacated hosts that still have servers of the reservation."""
         return occupied_slots(cloud, job)
 
-    def kept(self, cloud: Cloud, job: Job[R]) -> frozenset[int]:
+    def kept(self, cloud: Cloud, job: Convergence[R]) -> frozenset[int]:
         """Return the allocations on hosts that have servers or a cloud object of the reservation."""
         return kept_slots(cloud, job)
 
-    def used(self, cloud: Cloud, job: Job[R]) -> frozenset[int]:
+    def used(self, cloud: Cloud, job: Convergence[R]) -> frozenset[int]:
         """Return the allocations on hosts that have servers of the reservation."""
         used = {server.service_host for server in _booted(cloud, job)}
         held = job.holdings
         return frozenset(each.allocation_id for each in held if each.resource.attributes["service_name"] in used)
 
-    def uses(self, cloud: Cloud, job: Job[R]) -> Mapping[int, Collection[User]]:
+    def uses(self, cloud: Cloud, job: Convergence[R]) -> Mapping[int, Collection[ResourceUser]]:
         """Return the servers of the reservation on each host."""
         there: dict[str | None, list[Server]] = defaultdict(list)
         for server in _booted(cloud, job):
@@ -85,11 +85,11 @@ class SlotsDriver(Driver[R]):
         held = (*job.holdings, *job.left)
         return {each.allocation_id: users_of(there[each.resource.attributes["service_name"]]) for each in held}
 
-    def give_up(self, cloud: Cloud, job: Job[R], holding: Holding) -> bool:
+    def give_up(self, cloud: Cloud, job: Convergence[R], holding: Holding) -> bool:
         """Withdraw the slots on a host, if no server has one or is to get one."""
         return give_up_slots(cloud, job, holding)
 
-    def before_end(self, cloud: Cloud, job: Job[R]) -> Mapping[str, Any]:
+    def before_end(self, cloud: Cloud, job: Convergence[R]) -> Mapping[str, Any]:
         """Do the end actions that the reservation asks for with its servers."""
         chain = chain_of(job.reservation.ending.before_end, job.settings)
         return chain.warn(cloud, job, _kept_somewhere(cloud, job)) if chain else {}
@@ -108,7 +108,7 @@ class SlotsDriver(Driver[R]):
 
 
 def converge_slots(
-    cloud: Cloud, job: Job[Any], wanted: Wanted, flavor: Flavor, server_group: str | None = None
+    cloud: Cloud, job: Convergence[Any], wanted: Wanted, flavor: Flavor, server_group: str | None = None
 ) -> Mapping[str, Any]:
     """Make flavor, aggregate, resource class and inventories match the reservation's holdings; return its facts."""
     if wanted is Wanted.ENDED:
@@ -125,7 +125,7 @@ def converge_slots(
     return {"aggregate_id": aggregate.id}
 
 
-def _activate(cloud: Cloud, job: Job[Any], aggregate: Aggregate) -> None:
+def _activate(cloud: Cloud, job: Convergence[Any], aggregate: Aggregate) -> None:
     """Offer the slots on the hosts of the holdings, let the project use them, and withdraw those elsewhere."""
     name = job.name
     slots: Counter[tuple[str, str]] = Counter()
@@ -153,13 +153,13 @@ def _activate(cloud: Cloud, job: Job[Any], aggregate: Aggregate) -> None:
             _leave(cloud, job, holding)
 
 
-def _offer(cloud: Cloud, job: Job[Any], hostname: str, slots: int) -> None:
+def _offer(cloud: Cloud, job: Convergence[Any], hostname: str, slots: int) -> None:
     provider = child_provider(hostname)
     cloud.providers.ensure_child(hostname, provider)
     cloud.providers.set_inventory(provider, resource_class(job.name), Inventory(total=slots, max_unit=1))
 
 
-def _withdraw(cloud: Cloud, job: Job[Any], attributes: Mapping[str, Any]) -> None:
+def _withdraw(cloud: Cloud, job: Convergence[Any], attributes: Mapping[str, Any]) -> None:
     """Take a host out of the reservation, and delete the reservation's servers on it."""
     host = attributes["service_name"]
     cloud.aggregates.remove_host(job.name, host)
@@ -167,7 +167,7 @@ def _withdraw(cloud: Cloud, job: Job[Any], attributes: Mapping[str, Any]) -> Non
     cloud.providers.remove_inventory(child_provider(attributes["hypervisor_hostname"]), resource_class(job.name))
 
 
-def _leave(cloud: Cloud, job: Job[Any], left: Holding) -> None:
+def _leave(cloud: Cloud, job: Convergence[Any], left: Holding) -> None:
     """Vacate a failed host: prevent new servers of the reservation, and keep the existing ones.
 
     Placement refuses to delete an inventory that servers use, so all of its units are marked reserved until the servers
@@ -187,7 +187,7 @@ def _leave(cloud: Cloud, job: Job[Any], left: Holding) -> None:
         cloud.providers.remove_inventory(provider, resource_class(name))
 
 
-def occupied_slots(cloud: Cloud, job: Job[Any]) -> frozenset[int]:
+def occupied_slots(cloud: Cloud, job: Convergence[Any]) -> frozenset[int]:
     """Return the allocation ids on vacated hosts that still have servers: there the inventory still exists.
 
     Where the reservation has some of the slots again, these are more servers than it has slots.
@@ -198,7 +198,7 @@ def occupied_slots(cloud: Cloud, job: Job[Any]) -> frozenset[int]:
     return frozenset(left.allocation_id for left in job.left if _remains(cloud, job, left, live[left.resource.number]))
 
 
-def _remains(cloud: Cloud, job: Job[Any], left: Holding, slots: int) -> bool:
+def _remains(cloud: Cloud, job: Convergence[Any], left: Holding, slots: int) -> bool:
     """Say whether servers use more of a vacated host than these slots, which the reservation has there."""
     if not slots:
         return _offered(cloud, job, left)
@@ -206,7 +206,7 @@ def _remains(cloud: Cloud, job: Job[Any], left: Holding, slots: int) -> bool:
     return usages.get(resource_class(job.name), 0) > slots
 
 
-def kept_slots(cloud: Cloud, job: Job[Any]) -> frozenset[int]:
+def kept_slots(cloud: Cloud, job: Convergence[Any]) -> frozenset[int]:
     """Return the allocations on hosts that have servers of the reservation, or from which it is not withdrawn yet."""
     aggregate = cloud.aggregates.get(job.name)
     used = {server.service_host for server in cloud.servers.with_flavor(job.name)} | (
@@ -219,7 +219,7 @@ def kept_slots(cloud: Cloud, job: Job[Any]) -> frozenset[int]:
     )
 
 
-def give_up_slots(cloud: Cloud, job: Job[Any], holding: Holding) -> bool:
+def give_up_slots(cloud: Cloud, job: Convergence[Any], holding: Holding) -> bool:
     """Withdraw a reservation from a host; return False if a server has one of its slots there, or is to get one.
 
     Placement decides it: it does not remove an inventory that a boot has been given a part of.
@@ -233,24 +233,24 @@ def give_up_slots(cloud: Cloud, job: Job[Any], holding: Holding) -> bool:
     return True
 
 
-def _offered(cloud: Cloud, job: Job[Any], held: Holding) -> bool:
+def _offered(cloud: Cloud, job: Convergence[Any], held: Holding) -> bool:
     """Say whether the reservation has an inventory on the host."""
     provider = child_provider(held.resource.attributes["hypervisor_hostname"])
     return resource_class(job.name) in cloud.providers.inventories(provider)
 
 
-def _booted(cloud: Cloud, job: Job[Any]) -> list[Server]:
+def _booted(cloud: Cloud, job: Convergence[Any]) -> list[Server]:
     """Return the servers of the reservation that are on a host."""
     return [server for server in cloud.servers.with_flavor(job.name) if server.service_host is not None]
 
 
-def _kept_somewhere(cloud: Cloud, job: Job[Any]) -> list[Server]:
+def _kept_somewhere(cloud: Cloud, job: Convergence[Any]) -> list[Server]:
     """Return the servers that the end deletes and that are more than a failed boot: on a host, or shelved off it."""
     there = cloud.servers.with_flavor(job.name)
     return [each for each in there if each.service_host is not None or each.status == "SHELVED_OFFLOADED"]
 
 
-def _remove_servers(cloud: Cloud, job: Job[Any], host: str | None = None, kept: Collection[str] = ()) -> None:
+def _remove_servers(cloud: Cloud, job: Convergence[Any], host: str | None = None, kept: Collection[str] = ()) -> None:
     """Delete the servers with the reservation's flavor, on one host or all, but those in `kept`.
 
     Raises CloudTransientError while any remain.
@@ -268,7 +268,7 @@ def _remove_servers(cloud: Cloud, job: Job[Any], host: str | None = None, kept: 
         raise CloudTransientError(message)
 
 
-def _dissolve(cloud: Cloud, job: Job[Any]) -> Mapping[str, Any]:
+def _dissolve(cloud: Cloud, job: Convergence[Any]) -> Mapping[str, Any]:
     """Revoke access and remove the servers; once none remains, remove all other cloud objects of the reservation."""
     name = job.name
     chain = chain_of(job.reservation.ending.before_end, job.settings)
@@ -297,13 +297,13 @@ def _dissolve(cloud: Cloud, job: Job[Any]) -> Mapping[str, Any]:
     return awaited.facts
 
 
-def _close(cloud: Cloud, job: Job[Any]) -> None:
+def _close(cloud: Cloud, job: Convergence[Any]) -> None:
     """Let no project boot servers with the reservation's flavor any more."""
     for project in (job.project_id, *job.reservation.shares):
         cloud.flavors.revoke(job.name, project)
 
 
-def _let_live(cloud: Cloud, job: Job[Any], awaited: Awaited) -> None:
+def _let_live(cloud: Cloud, job: Convergence[Any], awaited: Awaited) -> None:
     """Let no new servers in, withdraw from hosts without any, and raise CloudTransientError while some live on."""
     _close(cloud, job)
     living = Counter(server.service_host for server in _booted(cloud, job))
@@ -314,7 +314,7 @@ def _let_live(cloud: Cloud, job: Job[Any], awaited: Awaited) -> None:
         do_all([awaited.say, partial(say_living, job, sum(living.values()), awaited.facts), *steps])
 
 
-def clear_late_boots(cloud: Cloud, job: Job[Any], records: Records) -> None:
+def clear_late_boots(cloud: Cloud, job: Convergence[Any], records: Records) -> None:
     """Delete late boots on the hosts of slots that begin, and make room once more; raises CloudError.
 
     Slots do not wait for other servers on these hosts: those of other slots belong there, and the audit reports the

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from leasehold.calendar.search import Spread, earliest_slots
+from leasehold.calendar.search import SlotSpread, earliest_slots
 from leasehold.model.allocation import Pick
 from leasehold.model.errors import InUseError
 from leasehold.model.refusal import FilterCount, Refusal
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 
-def spread_of(affinity: bool | None) -> Spread:  # noqa: FBT001 - a tri-state of the contract
+def spread_of(affinity: bool | None) -> SlotSpread:  # noqa: FBT001 - a tri-state of the contract
     """Return the spread for an affinity: one host, different hosts, or any hosts."""
-    return {True: Spread.ONE_HOST, False: Spread.DISTINCT_HOSTS, None: Spread.ANY}[affinity]
+    return {True: SlotSpread.ONE_HOST, False: SlotSpread.DISTINCT_HOSTS, None: SlotSpread.ANY}[affinity]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +38,13 @@ class Way:
 
     resource_type: str
     demand: Mapping[str, int]
-    affinity: Spread
+    affinity: SlotSpread
     layout: Layout
 
     @property
-    def spread(self) -> Spread:
+    def spread(self) -> SlotSpread:
         """How they may be spread over hosts; slots in different groups are on different hosts."""
-        return self.affinity if self.layout.apart is None else Spread.DISTINCT_HOSTS
+        return self.affinity if self.layout.apart is None else SlotSpread.DISTINCT_HOSTS
 
     def groups(self, search: Search[Any], mine: Counts) -> Groups | None:
         """Return the groups of the hosts; None without a layout."""
@@ -80,9 +80,9 @@ def place(way: Way, amount: int, search: Search[Any], matches: Mask) -> Sequence
 
     def usable(counts: Counts) -> Counts:
         room = _open(counts, mine, bookable, spread, search)
-        if spread is Spread.DISTINCT_HOSTS:
+        if spread is SlotSpread.DISTINCT_HOSTS:
             room = np.minimum(room, 1)
-        if spread is Spread.ONE_HOST:
+        if spread is SlotSpread.ONE_HOST:
             room = np.where(room >= amount, amount, 0)
         return room if groups is None else groups.narrowed(room, order, mine, amount)
 
@@ -98,7 +98,7 @@ def place(way: Way, amount: int, search: Search[Any], matches: Mask) -> Sequence
         raise InUseError(message, field="end_date")
     room = usable(counts)
     order = order[room[order] > 0]
-    if spread is Spread.ONE_HOST and not search.firm:
+    if spread is SlotSpread.ONE_HOST and not search.firm:
         # An amendment may require one host for slots that are on several now.
         order = order[:1]
     return _fill(snapshot.numbers, order, room, mine if search.firm else np.minimum(mine, room), amount, way.demand)
@@ -112,7 +112,7 @@ def _mine(search: Search[Any]) -> Counts:
     return mine
 
 
-def _open(counts: Counts, mine: Counts, bookable: Mask, spread: Spread, search: Search[Any]) -> Counts:
+def _open(counts: Counts, mine: Counts, bookable: Mask, spread: SlotSpread, search: Search[Any]) -> Counts:
     """Return the number of slots on each host that this reservation may use.
 
     A held host that is not bookable, e.g. a failed one, keeps its slots but gets no more. ONE_HOST slots in use stay.
@@ -121,9 +121,9 @@ def _open(counts: Counts, mine: Counts, bookable: Mask, spread: Spread, search: 
     return np.where(_reachable(mine, spread, search), room, 0)
 
 
-def _reachable(mine: Counts, spread: Spread, search: Search[Any]) -> Mask:
+def _reachable(mine: Counts, spread: SlotSpread, search: Search[Any]) -> Mask:
     """Return the hosts that may get slots at all: with ONE_HOST slots in use, only their host."""
-    stays = spread is Spread.ONE_HOST and search.firm and bool(mine.any())
+    stays = spread is SlotSpread.ONE_HOST and search.firm and bool(mine.any())
     return mine > 0 if stays else np.ones(len(mine), dtype=np.bool_)
 
 
@@ -186,11 +186,11 @@ def explain(way: Way, amount: int, search: Search[Any], matches: Mask) -> Refusa
     )
 
 
-def _largest(counts: Counts, spread: Spread, groups: Groups | None, mine: Counts) -> int:
+def _largest(counts: Counts, spread: SlotSpread, groups: Groups | None, mine: Counts) -> int:
     """Return the largest amount that fits, by the slots on each host."""
-    if spread is Spread.ONE_HOST:
+    if spread is SlotSpread.ONE_HOST:
         return int(counts.max(initial=0))
-    room = np.minimum(counts, 1 if spread is Spread.DISTINCT_HOSTS else 2**31 - 1)
+    room = np.minimum(counts, 1 if spread is SlotSpread.DISTINCT_HOSTS else 2**31 - 1)
     if groups is not None:
         room = groups.narrowed(room, np.flatnonzero(room), mine, int(room.sum()))
     return int(room.sum())

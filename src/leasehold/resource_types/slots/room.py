@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from leasehold.cloud.ports import CloudError, CloudTransientError
-from leasehold.model.displacement import Affected, Fate
+from leasehold.model.displacement import Affected, ServerFate
 from leasehold.resource_types.attempts import do_all
 from leasehold.resource_types.slots.names import child_provider, reservation_of, resource_class
 from leasehold.resource_types.strategy import servers_to_end
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from leasehold.cloud.ports import Cloud, Flavor, Server
-    from leasehold.model.displacement import Strategy
+    from leasehold.model.displacement import EvictionStrategy
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ def listed(cloud: Cloud, hosts: Mapping[str, str]) -> Sequence[Server]:
         return ()
 
 
-def make_room(cloud: Cloud, hosts: Mapping[str, str], servers: Iterable[Server], strategy: Strategy) -> None:
+def make_room(cloud: Cloud, hosts: Mapping[str, str], servers: Iterable[Server], strategy: EvictionStrategy) -> None:
     """End preemptible servers where slots have less room than they were promised; raises CloudTransientError meanwhile.
 
     `hosts` are hypervisor hostnames by service host, and `servers` those that run there. Without preemptible ones
@@ -52,7 +52,7 @@ def make_room(cloud: Cloud, hosts: Mapping[str, str], servers: Iterable[Server],
     do_all(partial(_end, cloud, hosts[host], found, strategy) for host, found in sorted(ending.items()))
 
 
-def _end(cloud: Cloud, hostname: str, servers: Sequence[Server], strategy: Strategy) -> None:
+def _end(cloud: Cloud, hostname: str, servers: Sequence[Server], strategy: EvictionStrategy) -> None:
     """End servers of a host until there is room; those that are being deleted come first."""
     lacking = lacking_on(cloud, hostname)
     if not any(amount > 0 for amount in lacking.values()):
@@ -74,7 +74,7 @@ def affected(cloud: Cloud, servers: Iterable[Server]) -> list[Affected]:
     for server in servers:
         if server.flavor_id not in known:
             known[server.flavor_id] = amounts_of(cloud.flavors.get(server.flavor_id))
-        found.append(Affected(server.id, Fate.ENDS, known[server.flavor_id], server.status, server.created_at))
+        found.append(Affected(server.id, ServerFate.ENDS, known[server.flavor_id], server.status, server.created_at))
     return found
 
 

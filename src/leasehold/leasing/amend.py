@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy.exc import IntegrityError
 
 from leasehold.db.idempotency import keep_key
-from leasehold.db.lease import find_lease, save_lease
+from leasehold.db.lease import save_lease
 from leasehold.db.outbox import put_event
-from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.task import LEASE, hurry_task
-from leasehold.db.waiting import hurry_waiting
 from leasehold.enforcement.external import ExternalCall
 from leasehold.leasing import vacating
 from leasehold.leasing.allocations import held_by, pools_of
@@ -34,6 +32,7 @@ from leasehold.leasing.reallocation import Reallocation
 from leasehold.leasing.requests import Read, conditions_of, ending_of, no_show_of, place_of, read_requests
 from leasehold.leasing.sharing import check_sharing
 from leasehold.leasing.sub_lease import check_fixed, check_not_lending, check_within
+from leasehold.leasing.unit import bump_and_hurry, lock_as_seen, look_again, look_at
 from leasehold.leasing.vacating import Vacated
 from leasehold.metrics.decision import decision
 from leasehold.model.caller import EVERYTHING, Caller
@@ -70,13 +69,8 @@ if TYPE_CHECKING:
     from leasehold.model.properties import Expression
     from leasehold.model.reservation import Reservation
 
-TRIES = 5
 DROPPABLE = frozenset({LeaseStatus.PENDING, LeaseStatus.ACTIVE})
 """Statuses in which a lease may lose a reservation: no step works with what it has."""
-
-
-class _ChangedMeanwhileError(Exception):
-    """The lease has changed since the amendment was prepared; prepare it again."""
 
 
 @decision("amend")
@@ -126,12 +120,10 @@ def _amend(
     once: Once | None,
     along: Along | None = None,
 ) -> Lease:
-    for _attempt in range(TRIES):
+    def attempt() -> Lease:
         if done := _done_before(service, once):
             return done
-        seen = _see(service, lease_id)
-        if if_generation not in (None, seen.generation):
-            raise StaleError
+        seen = _see(service, lease_id, if_generation)
         if changes.nothing:
             return seen
         check_fixed(seen, changes)
@@ -146,20 +138,13 @@ def _amend(
         amendment = _read(service, seen, changes, sight) if vacated is None else _without(changes, sight, vacated)
         if changes.drops or changes.vacates or any(map(amendment.asks_more, seen.kept)):
             check_unclaimed(seen)
-        try:
-            decide = partial(_decide, service, seen, amendment, once, along)
-            # A maintenance window is the operator's own, and nobody approved it when it was made.
-            alone = seen.is_maintenance
-            lease = (
-                decide(Approval(needed=False))
-                if alone
-                else approved(service, ExternalCall.UPDATE, seen.project_id, decide)
-            )
-        except _ChangedMeanwhileError:
-            continue
-        return lease
-    message = f"The lease {lease_id} keeps changing; send the request again in a moment."
-    raise BusyError(message)
+        decide = partial(_decide, service, seen, amendment, once, along)
+        if seen.is_maintenance:
+            # The window is the operator's own, and nobody approved it when it was made.
+            return decide(Approval(needed=False))
+        return approved(service, ExternalCall.UPDATE, seen.project_id, decide)
+
+    return look_again(lease_id, attempt)
 
 
 def _decide(
@@ -182,14 +167,14 @@ def _done_before(service: Service, once: Once | None) -> Lease | None:
         return done_before(connection, once)
 
 
-def _see(service: Service, lease_id: str) -> Lease:
+def _see(service: Service, lease_id: str, if_generation: int | None) -> Lease:
     with service.db.reading() as connection:
-        lease = find_lease(connection, lease_id)
-    if lease is None:
-        raise NotFoundError("lease_id", lease_id)
+        lease = look_at(connection, lease_id)
     if not can(lease.status, Trigger.AMENDED):
         message = f"The lease is {lease.status}; change it when that is done."
         raise BusyError(message)
+    if if_generation not in (None, lease.generation):
+        raise StaleError
     return lease
 
 
@@ -315,10 +300,7 @@ class _Work:
             seen = as_of(self.seen, now)
             after = self.amendment.applied(seen, new_window(seen, changes, now), now)
             self.service.enforcement.check_update(seen, after, self.service.deciding(connection, now))
-        generations = lock_pools(connection, pools)
-        lease = find_lease(connection, self.seen.id, lock=True)
-        if lease is None or lease.generation != self.seen.generation:
-            raise _ChangedMeanwhileError
+        generations, lease = lock_as_seen(connection, self.seen, pools)
         now = self.service.now()
         if changes.moves_nothing:
             return self._describe(connection, lease, now)
@@ -350,8 +332,7 @@ class _Work:
             approve({part.id: [held.pick for held in held_by(part, lease)] for part in lease.kept}, ())
         after = save_lease(connection, lease, with_flags(after, flags), now)
         hurry_task(connection, LEASE, lease.id, now)
-        bump_pools(connection, generations)
-        hurry_waiting(connection, generations, now)
+        bump_and_hurry(connection, generations, now)
         put_event(connection, "lease.update", after, now)
         put_flag_event(connection, lease, after, now)
         if lease.reached(EventType.BEFORE_END) and not after.reached(EventType.BEFORE_END):

@@ -12,13 +12,13 @@ from sqlalchemy.exc import SQLAlchemyError
 from leasehold.db.allocation import end_allocations
 from leasehold.db.lease import find_lease, save_lease
 from leasehold.db.outbox import put_event
-from leasehold.db.pool import bump_pools, lock_pools
+from leasehold.db.pool import lock_pools
 from leasehold.db.task import LEASE, hurry_task
-from leasehold.db.waiting import hurry_waiting
 from leasehold.leasing.allocations import pools_of
 from leasehold.leasing.end_notices import note_end
 from leasehold.leasing.holds import held_pools, is_held, let_go
 from leasehold.leasing.sub_lease import Return, ended_at, lock_lender, sub_leases_with, takes_back
+from leasehold.leasing.unit import bump_and_hurry
 from leasehold.model.errors import NotFoundError, StaleError
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.segment import Cause
@@ -98,8 +98,7 @@ class _Deletion:
         if self.check is not None:
             self.check(connection, lease)
         delete_locked(self.service, connection, lease, generations, now)
-        bump_pools(connection, generations)
-        hurry_waiting(connection, generations, now)
+        bump_and_hurry(connection, generations, now)
 
 
 def delete_locked(

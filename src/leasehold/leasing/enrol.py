@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy.exc import IntegrityError
 
 from leasehold.cloud.ports import CloudError
-from leasehold.db.pool import bump_pools, lock_pools
+from leasehold.db.pool import lock_pools
 from leasehold.db.property import define_properties
 from leasehold.db.resource import find_resource, insert_resource, put_properties, resources_by_number, sharing
 from leasehold.db.task import add_task_once, call_off_task, is_claimed
-from leasehold.db.waiting import hurry_waiting
 from leasehold.leasing.health import judge
 from leasehold.leasing.membership import tell_move
 from leasehold.leasing.queries import get_resource
+from leasehold.leasing.unit import bump_and_hurry
 from leasehold.model.errors import CloudUnavailableError, ConflictError, DuplicateError, InvalidInputError
 from leasehold.model.event_log import ResourceNews
 from leasehold.model.membership import Membership
@@ -164,8 +164,7 @@ class _Enrolment:
         if self._properties:
             define_properties(connection, kind.name, self._properties, now)
             put_properties(connection, number, self._properties)
-        bump_pools(connection, generations)
-        hurry_waiting(connection, generations, now)
+        bump_and_hurry(connection, generations, now)
         enrolled = resources_by_number(connection, [number])
         for each in enrolled.values():
             tell_move(connection, ResourceNews.ENROLLED, each, now)

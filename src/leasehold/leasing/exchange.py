@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from leasehold.db.allocation import Grant, end_allocations, insert_allocations, leave_allocations
 from leasehold.db.lease import find_lease, save_lease
 from leasehold.db.outbox import put_event
-from leasehold.db.pool import bump_pools
 from leasehold.db.task import LEASE, hurry_task
-from leasehold.db.waiting import hurry_waiting
 from leasehold.leasing.decide import promised_window
 from leasehold.leasing.flags import put_flag_event, with_flags
+from leasehold.leasing.unit import bump_and_hurry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,8 +61,7 @@ class Exchange:
         if moved:
             put_event(self.connection, self.news, after, self.now)
             hurry_task(self.connection, LEASE, lease.id, self.now)
-            bump_pools(self.connection, self.generations)
-            hurry_waiting(self.connection, self.generations, self.now)
+            bump_and_hurry(self.connection, self.generations, self.now)
         put_flag_event(self.connection, lease, after, self.now)
         return after
 

@@ -13,6 +13,7 @@ from leasehold.leasing.lifecycle import is_over
 from leasehold.leasing.requests import conditions_of
 from leasehold.leasing.risk import tell_risk
 from leasehold.leasing.sub_lease import check_no_sub_lease
+from leasehold.leasing.unit import look_at
 from leasehold.metrics.decision import decision
 from leasehold.model.budget import Budget
 from leasehold.model.errors import (
@@ -49,9 +50,7 @@ def heal_on_request(service: Service, lease_id: str, if_generation: int | None =
     free; TakesTooLongError. Nothing is changed then.
     """
     with service.db.reading() as connection:
-        lease = find_lease(connection, lease_id)
-        if lease is None:
-            raise NotFoundError("lease_id", lease_id)
+        lease = look_at(connection, lease_id)
         check_no_sub_lease(lease)
         failed, changed = failed_resources(connection).keys(), changed_in_the_cloud(connection).keys()
         here = Round(failed, frozenset(), changed, stuck_now(service, connection))

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from leasehold.cloud.ports import CloudError
 from leasehold.db.outbox import put_resource_events
-from leasehold.db.pool import bump_pools, lock_pools
+from leasehold.db.pool import lock_pools
 from leasehold.db.resource import list_resources, resources_by_number, update_resources
-from leasehold.db.waiting import hurry_waiting
+from leasehold.leasing.unit import bump_and_hurry
 from leasehold.model.event_log import ResourceNews
 from leasehold.model.resource import Health
 from leasehold.resource_types.records import Records
@@ -109,8 +109,7 @@ def admit(service: Service, returning: Collection[int]) -> None:
             update_resources(connection, numbers, generations[pool] + 1, reservable=True, updated_at=now)
             put_resource_events(connection, ResourceNews.HEALTH, opened, now)
         if found:
-            bump_pools(connection, generations)
-            hurry_waiting(connection, generations, now)
+            bump_and_hurry(connection, generations, now)
 
     service.db.transact(work)
 
@@ -125,8 +124,7 @@ def _mark(service: Service, type_: ResourceType, reports: Mapping[int, Report]) 
         if found:
             now = service.now()
             _write(connection, found, generations[kind.pool] + 1, now)
-            bump_pools(connection, generations)
-            hurry_waiting(connection, generations, now)
+            bump_and_hurry(connection, generations, now)
             put_resource_events(connection, ResourceNews.HEALTH, _told(found), now)
         return found
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from leasehold.db.held_offer import lapsed_offers
 from leasehold.db.lease import find_lease, save_lease
-from leasehold.db.pool import bump_pools, lock_pools
+from leasehold.db.pool import lock_pools
 from leasehold.db.task import LEASE, finish_task, hurry_task, still_ours
-from leasehold.db.waiting import hurry_waiting
 from leasehold.leasing.allocations import pools_of
 from leasehold.leasing.delete import end_promises
 from leasehold.leasing.end_notices import note_end
+from leasehold.leasing.unit import bump_and_hurry
 from leasehold.model.errors import (
     AmendmentDeniedError,
     InUseError,
@@ -80,8 +80,7 @@ class Lapse:
         self._set_task(connection, now, ends=ends)
         if lease is not None and ends:
             note_end(self.service, connection, lease, now)
-            bump_pools(connection, locked)
-            hurry_waiting(connection, locked, now)
+            bump_and_hurry(connection, locked, now)
         return ends or self.claim is not None
 
     def _set_task(self, connection: Connection, now: datetime, *, ends: bool) -> None:

@@ -16,7 +16,7 @@ from leasehold.db.allocation import Grant, end_allocations, insert_allocations
 from leasehold.db.idempotency import keep_key
 from leasehold.db.lease import find_lease, insert_lease, save_lease
 from leasehold.db.outbox import put_event
-from leasehold.db.pool import bump_pools, lock_pools
+from leasehold.db.pool import bump_pools
 from leasehold.db.resource import resources_by_number
 from leasehold.db.task import LEASE, add_task, hurry_task
 from leasehold.enforcement.external import ExternalCall
@@ -31,11 +31,12 @@ from leasehold.leasing.new_lease import new_lease
 from leasehold.leasing.offer_claim import check_open
 from leasehold.leasing.once import done_before
 from leasehold.leasing.sub_lease import begins
+from leasehold.leasing.unit import ChangedMeanwhileError, lock_as_seen, look_again, look_at
 from leasehold.metrics.decision import decision
 from leasehold.model.caller import Caller
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.ending import Ending, Lent
-from leasehold.model.errors import BusyError, InvalidDateError, NotFoundError, StaleError
+from leasehold.model.errors import InvalidDateError
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.heal_policy import HealPolicy
 from leasehold.model.segment import Cause
@@ -55,12 +56,6 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
 
-TRIES = 5
-
-
-class _ChangedMeanwhileError(Exception):
-    """The lease has changed since its servers were looked up; look again."""
-
 
 @decision("lend")
 def lend(
@@ -79,25 +74,18 @@ def lend(
     it; BusyError if the lease changed during each of five tries; the errors of `approved`, and of `check_open` for a
     claim of a published offer. Nothing is changed then.
     """
-    for _attempt in range(TRIES):
+
+    def attempt() -> Lease:
         with service.db.reading() as connection:
             if made := done_before(connection, once):
                 return made
-            seen = find_lease(connection, lease_id)
-        if seen is None:
-            raise NotFoundError("lease_id", lease_id)
-        if if_generation not in (None, seen.generation):
-            raise StaleError
-        chosen = lendable(service, seen, wish)
-        decide = partial(_decide, service, _Asked(caller, seen, wish, chosen, once))
-        try:
-            lease = approved(service, ExternalCall.CREATE, wish.project_id, decide)
-        except _ChangedMeanwhileError:
-            continue
+            seen = look_at(connection, lease_id, if_generation)
+        asked = _Asked(caller, seen, wish, lendable(service, seen, wish), once)
+        lease = approved(service, ExternalCall.CREATE, wish.project_id, partial(_decide, service, asked))
         service.wake()
         return lease
-    message = f"The lease {lease_id} keeps changing; send the request again in a moment."
-    raise BusyError(message)
+
+    return look_again(lease_id, attempt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +106,7 @@ def _decide(service: Service, asked: _Asked, approval: Approval) -> Lease:
         # A request about another lease may have committed with this key at the same time.
         if asked.once is None:
             raise
-        raise _ChangedMeanwhileError from None
+        raise ChangedMeanwhileError from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +133,8 @@ class _Work:
         now, draft = self.service.now(), self._draft()
         lease = self._lease(draft, now)
         self.service.enforcement.check_create(lease, self.service.deciding(connection, now))
-        generations = lock_pools(connection, {each.pool for each in self.chosen.held})
-        lender, now = find_lease(connection, self.seen.id, lock=True), self.service.now()
-        # The same generation means the same allocations, but for those on vacated hosts that were released since.
-        if lender is None or lender.generation != self.seen.generation:
-            raise _ChangedMeanwhileError
+        generations, lender = lock_as_seen(connection, self.seen, {each.pool for each in self.chosen.held})
+        now = self.service.now()
         part = next(each for each in lender.reservations if each.id == self.chosen.part.id)
         check_lends(lender, part, now)
         check_end(lease.window.end, lender, now)
@@ -188,10 +173,10 @@ class _Work:
         return lease.with_event(EventType.START, time=start)
 
     def _check_usable(self, connection: Connection) -> None:
-        """Raise _ChangedMeanwhileError if a resource has failed since, or is for other projects alone."""
+        """Raise ChangedMeanwhileError if a resource has failed since, or is for other projects alone."""
         found = resources_by_number(connection, {each.resource_number for each in self.chosen.held})
         if not all(each.admitted and each.open_to(self.wish.project_id) for each in found.values()):
-            raise _ChangedMeanwhileError
+            raise ChangedMeanwhileError
 
     def _write(
         self,

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 from leasehold.db.allocation import end_allocations
 from leasehold.db.lease import find_lease, lock_generation, save_lease
 from leasehold.db.outbox import put_event
-from leasehold.db.pool import bump_pools, lock_pools
+from leasehold.db.pool import lock_pools
 from leasehold.db.task import finish_task, finish_with, still_ours
 from leasehold.db.together import together
-from leasehold.db.waiting import hurry_waiting
 from leasehold.leasing.delete import forget
 from leasehold.leasing.guests import with_guests
 from leasehold.leasing.lifecycle import EVENT_OF, Phase, Result, next_moment
 from leasehold.leasing.no_show import put_no_show_events, settled
 from leasehold.leasing.sub_lease import Return, lock_lender
+from leasehold.leasing.unit import bump_and_hurry
 from leasehold.model.backoff import REFUSALS_TO_SHOW, REFUSED_GROWTH, pause_after
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.segment import Cause
@@ -182,8 +182,7 @@ class _Completion:
             ending = [held[ident] for ident in ids]
             end_allocations(connection, ending, to.generations[pool] + 1, to.now, cause, released=True)
             to.of(lease, ending)
-        bump_pools(connection, to.generations)
-        hurry_waiting(connection, to.generations, to.now)
+        bump_and_hurry(connection, to.generations, to.now)
 
     def _tells_nothing_of(self, freed: Mapping[str, list[int]]) -> bool:
         """Return whether the step has no event of its own that speaks of all that is released."""

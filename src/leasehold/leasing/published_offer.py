@@ -14,9 +14,9 @@ from leasehold.db.lease import find_lease
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.project import enter
 from leasehold.db.resource import find_resource
-from leasehold.db.waiting import hurry_waiting
 from leasehold.leasing.delete import delete_locked
 from leasehold.leasing.offer_claim import free_ranges
+from leasehold.leasing.unit import bump_and_hurry
 from leasehold.model.errors import (
     InvalidDateError,
     InvalidInputError,
@@ -150,8 +150,7 @@ def withdraw(service: Service, ident: str, project_id: str | None) -> None:
             lease = find_lease(connection, each, lock=True)
             if lease is not None and lease.status is not LeaseStatus.DELETING:
                 delete_locked(service, connection, lease, generations, now)
-        bump_pools(connection, generations)
-        hurry_waiting(connection, generations, now)
+        bump_and_hurry(connection, generations, now)
 
     service.db.transact(work)
     service.wake()

@@ -26,7 +26,6 @@ from leasehold.db.resource import (
     update_resources,
 )
 from leasehold.db.task import LEASE, add_task_once, hurry_task
-from leasehold.db.waiting import hurry_waiting
 from leasehold.leasing.membership import (
     Progress,
     again,
@@ -36,6 +35,7 @@ from leasehold.leasing.membership import (
     refuse_held,
 )
 from leasehold.leasing.queries import get_resource
+from leasehold.leasing.unit import bump_and_hurry
 from leasehold.model.errors import (
     CloudUnavailableError,
     InUseError,
@@ -114,8 +114,7 @@ def change(
         if pool is not None:
             values |= columns_of(ask_for_pool(connection, type_, after, pool, now))
         update_resources(connection, [resource.number], generations[kind.pool] + 1, updated_at=now, **values)
-        bump_pools(connection, generations)
-        hurry_waiting(connection, generations, now)
+        bump_and_hurry(connection, generations, now)
 
     service.db.transact(work)
     service.wake()

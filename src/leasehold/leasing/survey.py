@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.db.allocation import held_on, stored_requests_on
 from leasehold.db.outbox import put_resource_events
-from leasehold.db.pool import bump_pools, lock_pools
+from leasehold.db.pool import lock_pools
 from leasehold.db.resource import changed_in_the_cloud, failed_resources, resources_by_number, update_resources
-from leasehold.db.waiting import hurry_waiting
 from leasehold.leasing.beyond import beyond
+from leasehold.leasing.unit import bump_and_hurry
 from leasehold.model.event_log import ResourceNews
 
 if TYPE_CHECKING:
@@ -48,8 +48,7 @@ def record_survey(service: Service, type_: ResourceType, found: Mapping[int, Dis
                 changed.append(each)
                 update_resources(connection, [number], generations[pool] + 1, **news, changed_at=now, updated_at=now)
         if changed:
-            bump_pools(connection, generations)
-            hurry_waiting(connection, generations, now)
+            bump_and_hurry(connection, generations, now)
             after = resources_by_number(connection, [each.number for each in changed])
             put_resource_events(connection, ResourceNews.CHANGED, list(after.values()), now)
         return changed

@@ -12,8 +12,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import CloudError
-from leasehold.db.lease import find_lease
-from leasehold.db.pool import lock_pools
 from leasehold.db.resource import resources_by_number
 from leasehold.leasing.allocations import held_by, left_by
 from leasehold.leasing.decide import promised_window
@@ -27,6 +25,7 @@ from leasehold.leasing.offer_claim import check_unclaimed
 from leasehold.leasing.requests import conditions_of
 from leasehold.leasing.sub_lease import check_no_sub_lease
 from leasehold.leasing.survey import any_broken
+from leasehold.leasing.unit import ChangedMeanwhileError, lock_as_seen, look_again, look_at
 from leasehold.metrics.decision import decision
 from leasehold.model.allocation import Pick
 from leasehold.model.errors import (
@@ -34,10 +33,8 @@ from leasehold.model.errors import (
     CloudUnavailableError,
     ConflictError,
     InvalidInputError,
-    NotFoundError,
     NotSwappableError,
     ServersNotNamedError,
-    StaleError,
     SwapUnfinishedError,
     some_of,
 )
@@ -65,12 +62,6 @@ if TYPE_CHECKING:
     from leasehold.resource_types.registry import ResourceType
 
 log = logging.getLogger(__name__)
-
-TRIES = 5
-
-
-class _ChangedMeanwhileError(Exception):
-    """The lease has changed since its servers were looked up; look again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,32 +94,26 @@ def swap_resource(
     SwapUnfinishedError and ServersNotNamedError; NotEnoughError when no other resource is free; CloudUnavailableError.
     Nothing is changed then.
     """
-    for _attempt in range(TRIES):
-        seen, resources = _see(service, lease_id)
-        if if_generation not in (None, seen.generation):
-            raise StaleError
+
+    def attempt() -> Lease:
+        seen, resources = _see(service, lease_id, if_generation)
         check_no_sub_lease(seen)
         _check_at_rest(seen, service.now())
         check_unclaimed(seen)
         chosen = _Question(service, seen, resources, wish, all_servers).chosen()
         kind = chosen.type.kind
-        try:
-            conditions = conditions_of([(kind, kind.load(chosen.part.request))])
-            lease = decide_anew(service, _Work(service, seen, chosen, tells_disabled), conditions)
-        except _ChangedMeanwhileError:
-            continue
-        service.wake()
-        return lease
-    message = f"The lease {lease_id} keeps changing; send the request again in a moment."
-    raise BusyError(message)
+        conditions = conditions_of([(kind, kind.load(chosen.part.request))])
+        return decide_anew(service, _Work(service, seen, chosen, tells_disabled), conditions)
+
+    lease = look_again(lease_id, attempt)
+    service.wake()
+    return lease
 
 
-def _see(service: Service, lease_id: str) -> tuple[Lease, Mapping[int, Resource]]:
+def _see(service: Service, lease_id: str, if_generation: int | None) -> tuple[Lease, Mapping[int, Resource]]:
     """Return the lease, and by number the resources that it has or has not released."""
     with service.db.reading() as connection:
-        lease = find_lease(connection, lease_id)
-        if lease is None:
-            raise NotFoundError("lease_id", lease_id)
+        lease = look_at(connection, lease_id, if_generation)
         allocations = (held for part in lease.reservations for held in part.allocations)
         numbers = {held.resource_number for held in allocations if held.released_at is None}
         return lease, resources_by_number(connection, numbers) if numbers else {}
@@ -240,17 +225,13 @@ class _Work:
 
     def __call__(self, evaluated: Evaluated, connection: Connection) -> Lease:
         pool = self.chosen.held.pool
-        generations = lock_pools(connection, {pool})
-        lease, now = find_lease(connection, self.seen.id, lock=True), self.service.now()
-        # The same generation means the same allocations, but for those on vacated hosts that were released since, and
-        # for those of a lease that has not started and made room for another one.
-        if lease is None or lease.generation != self.seen.generation:
-            raise _ChangedMeanwhileError
+        generations, lease = lock_as_seen(connection, self.seen, {pool})
+        now = self.service.now()
         _check_at_rest(lease, now)
         part = next(each for each in lease.reservations if each.id == self.chosen.part.id)
         held = self.chosen.held
         if held.id not in {each.id for each in held_by(part, lease)}:
-            raise _ChangedMeanwhileError
+            raise ChangedMeanwhileError
         with self.service.calendars.synced(connection, generations, now, evaluated) as snapshots:
             picks = self._instead(lease, part, snapshots[pool], now)
             kept = [each.pick for each in held_by(part, lease) if each.id != held.id]

@@ -27,6 +27,7 @@ from leasehold.leasing.holds import Draws, draws_of, is_held, let_go
 from leasehold.leasing.rebinding import Rebinding
 from leasehold.leasing.rebinding_search import RoomMade
 from leasehold.leasing.requests import conditions_asked
+from leasehold.leasing.unit import bump_and_hurry
 from leasehold.leasing.waiting_list import WaitingList, asked_of, pools_to_lock, with_closed
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import LeaseholdError
@@ -187,8 +188,7 @@ def _write(
     after = save_lease(connection, lease, after, now)
     if is_held(lease) and not after.waits:
         let_go(service, connection, lease, locked, now)
-        bump_pools(connection, locked)
-        hurry_waiting(connection, locked, now)
+        bump_and_hurry(connection, locked, now)
     if after.waits:
         waiting = _waiting_of(after)
         # Something may have become free since it was tried, or will be when it is clean.

@@ -16,14 +16,14 @@ from leasehold.db.audit import IDLE, owners, work_of
 from leasehold.db.hold import held_in_vain
 from leasehold.db.lease import find_lease
 from leasehold.db.outbox import put_event
-from leasehold.db.pool import bump_pools, lock_pools
+from leasehold.db.pool import lock_pools
 from leasehold.db.resource import find_resource, last_resource
 from leasehold.db.store import UnknownOutcomeError
 from leasehold.db.task import LEASE, add_task_once
-from leasehold.db.waiting import hurry_waiting
 from leasehold.leasing.audit.leftovers import audited_types, look_at, objects_of_ours
 from leasehold.leasing.holds import let_go_of
 from leasehold.leasing.lifecycle import Phase, next_moment, phase_of
+from leasehold.leasing.unit import bump_and_hurry
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.finding import FindingKind, Mend
 
@@ -119,8 +119,7 @@ def _let_go(service: Service, finding: Finding) -> str | None:
             let_go_of(service, connection, resource, lease, generations, now)
         if not held:
             return None
-        bump_pools(connection, generations)
-        hurry_waiting(connection, generations, now)
+        bump_and_hurry(connection, generations, now)
         return "It is held no more."
 
     return _woken(service, work)

@@ -1,0 +1,73 @@
+"""What every decision about a lease does around its own part: look, lock, compare, and then move the pools.
+
+Pools are locked before leases, and in the order of their names (design §4). A decision that looks at a lease before it
+locks anything, to ask the cloud for example, is made again if the lease is another one by then.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from leasehold.db.lease import find_lease
+from leasehold.db.pool import bump_pools, lock_pools
+from leasehold.db.waiting import hurry_waiting
+from leasehold.model.errors import BusyError, NotFoundError, StaleError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from leasehold.db.pool import LockedPools
+    from leasehold.model.lease import Lease
+
+TRIES: Final = 5
+
+T = TypeVar("T")
+
+
+class ChangedMeanwhileError(Exception):
+    """Something is not as it was when it was looked at, so this transaction writes nothing; look again."""
+
+
+def look_again(lease_id: str, attempt: Callable[[], T]) -> T:
+    """Return what an attempt returns, each of which looks at the lease; raises BusyError if it changes in all of them.
+
+    Raises what an attempt raises, except for ChangedMeanwhileError.
+    """
+    for _ in range(TRIES):
+        with suppress(ChangedMeanwhileError):
+            return attempt()
+    message = f"The lease {lease_id} keeps changing; send the request again in a moment."
+    raise BusyError(message)
+
+
+def look_at(connection: Connection, lease_id: str, if_generation: int | None = None) -> Lease:
+    """Return a lease; raises NotFoundError, and StaleError when its generation is not `if_generation`."""
+    lease = find_lease(connection, lease_id)
+    if lease is None:
+        raise NotFoundError("lease_id", lease_id)
+    if if_generation not in (None, lease.generation):
+        raise StaleError
+    return lease
+
+
+def lock_as_seen(connection: Connection, seen: Lease, pools: Collection[str]) -> tuple[LockedPools, Lease]:
+    """Lock pools and then a lease, and return both; raises ChangedMeanwhileError if the lease was changed.
+
+    The same generation means the same allocations, but for those on vacated hosts that were released since, and for
+    those of a lease that has not started and made room for another one.
+    """
+    pools_now = lock_pools(connection, pools)
+    lease = find_lease(connection, seen.id, lock=True)
+    if lease is None or lease.generation != seen.generation:
+        raise ChangedMeanwhileError
+    return pools_now, lease
+
+
+def bump_and_hurry(connection: Connection, pools: LockedPools, now: datetime) -> None:
+    """Move pools that are locked and in which something may be free now, and make the leases due that wait for it."""
+    bump_pools(connection, pools)
+    hurry_waiting(connection, pools, now)

@@ -41,7 +41,8 @@ def _length(lease: Lease) -> int:
     if lease.deleted_at is not None:
         return NOTHING
     end = to_seconds(counted_longest(lease.window, (part.ending for part in lease.reservations)).end)
-    length: int = next(each for each in LENGTHS if end - _begin(lease) <= each)
+    whole = end - _begin(lease)
+    length: int = next(each for each in LENGTHS if whole <= each)
     return length
 
 

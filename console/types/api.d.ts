@@ -492,19 +492,19 @@ export type LeaseCreation = {
   start_date: string;
   end_date?: string;
   duration_seconds?: number | null;
-  open_ended?: boolean | null;
   before_end_date?: string | null;
   reservations?: Array<ReservationRequest> | null;
   events?: Array<EventRequest> | null;
   heal_policy?: "replace" | "replace-before-start" | "ask" | "never" | "default" | null;
   reminder_seconds?: Array<number> | "default" | null;
+  template?: string | null;
+  open_ended?: boolean | null;
   type?: "scheduled" | "immediate" | "retry" | "waitlist" | "best_effort" | null;
   retries?: number | null;
   retry_seconds?: number | null;
   deadline?: string | null;
   dry_run?: boolean | null;
   project_id?: string | null;
-  template?: string | null;
 };
 
 export type LeaseHistoryAnswer = {
@@ -601,8 +601,8 @@ export type OfferCreation = {
   events?: Array<EventRequest> | null;
   heal_policy?: "replace" | "replace-before-start" | "ask" | "never" | "default" | null;
   reminder_seconds?: Array<number> | "default" | null;
-  hold_seconds?: number | null;
   template?: string | null;
+  hold_seconds?: number | null;
 };
 
 export type OfferList = {

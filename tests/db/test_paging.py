@@ -14,7 +14,6 @@ from sqlalchemy import select
 
 from leasehold.api.handlers import (
     floatingip,
-    held_offer,
     host,
     published_offer,
     resource,
@@ -35,6 +34,8 @@ from leasehold.features.feed import api as feed
 from leasehold.features.feed import store as feed_rows
 from leasehold.features.feed.api import show_feed
 from leasehold.features.feed.model import Feed
+from leasehold.features.held_offer import api as held_offer
+from leasehold.features.held_offer.use import list_offers
 from leasehold.features.owned_resource import api as owned_resource
 from leasehold.features.owned_resource.api import show_owned
 from leasehold.features.owned_resource.use import list_owned
@@ -50,7 +51,6 @@ from leasehold.features.template import api as template
 from leasehold.features.template import store as template_rows
 from leasehold.features.template.api import show_template
 from leasehold.features.template.model import Template
-from leasehold.leasing.held_offer import list_offers
 from leasehold.model.errors import InvalidInputError
 from leasehold.model.paging import WHOLE, PageRequest, Sort
 from leasehold.model.published_offer import OfferedPart, PublishedOffer

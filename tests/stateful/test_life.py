@@ -26,11 +26,13 @@ from sqlalchemy import select
 
 from leasehold.cloud.ports import CloudError
 from leasehold.cloud.sandbox.faults import Fault
-from leasehold.conf.settings import LeaseSettings, ManagerSettings, Settings
+from leasehold.conf.settings import ManagerSettings, Settings
 from leasehold.db.audit import work_of
 from leasehold.db.tables import tasks
 from leasehold.db.task import LEASE
-from leasehold.leasing import create, held_offer, queries
+from leasehold.features.held_offer import use as held_offer
+from leasehold.features.held_offer.options import OfferSettings
+from leasehold.leasing import create, queries
 from leasehold.leasing.audit.cloud import Pace
 from leasehold.leasing.audit.cloud import audit_cloud as leasehold_audit_cloud
 from leasehold.leasing.lapse import release_late
@@ -110,8 +112,7 @@ CHOICE = st.integers(0, 99)
 AT_ONCE = Pace(wait=lambda _seconds: None)
 SETTINGS = Settings(
     manager=ManagerSettings(healing_interval=timedelta(minutes=90), failure_grace_seconds=0),
-    leases=LeaseSettings(longest_offer_hold=8 * STEP),
-)
+).having(OfferSettings(longest_hold=8 * STEP))
 CLEANING = replace(SETTINGS, leases=replace(SETTINGS.leases, cleaning_time=timedelta(minutes=10)))
 
 

@@ -17,7 +17,6 @@ from leasehold.api.parking import parking_of
 from leasehold.db.committed import noting_commits
 from leasehold.db.store import UnknownOutcomeError
 from leasehold.leasing import queries
-from leasehold.leasing.held_offer import get_offer
 from leasehold.leasing.lease_then import get_any_lease
 from leasehold.model.actor import Actor, acting
 from leasehold.model.errors import LimitExceededError, NotEnoughError, UnauthorizedError
@@ -107,8 +106,6 @@ def authorize(call: Call, route: Route, values: Mapping[str, str]) -> dict[str, 
     if (noun := route.noun) is not None:
         found = arguments[noun.argument] = noun.find(call.service, arguments.pop(noun.variable))
         target = call.caller if noun.shared is not None and noun.shared(found) else found
-    if "offer_id" in arguments:
-        target = arguments["offer"] = get_offer(call.service, arguments.pop("offer_id"))
     for rule in route.rules:
         call.api.policies.require(rule, call.caller, target)
     return arguments

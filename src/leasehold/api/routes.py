@@ -9,7 +9,6 @@ from leasehold.api.handlers import (
     audit,
     event_log,
     floatingip,
-    held_offer,
     holding,
     host,
     lease,
@@ -25,7 +24,6 @@ from leasehold.api.models.allocation import AllocationList, OneAllocation
 from leasehold.api.models.audit import OneAudit
 from leasehold.api.models.event_log import LogEventList
 from leasehold.api.models.floatingip import FloatingIpCreation, FloatingIpList, OneFloatingIp
-from leasehold.api.models.held_offer import OfferCreation, OfferList, OneOffer
 from leasehold.api.models.holding import HolderList
 from leasehold.api.models.host import HostChange, HostCreation, HostList, OneHost
 from leasehold.api.models.lease import LeaseAmendment, LeaseCreation, LeaseList, OneLease, SwapRequest
@@ -50,7 +48,6 @@ from leasehold.api.models.version import HealthAnswer, VersionList
 from leasehold.api.policies import audit as audit_rules
 from leasehold.api.policies import event_log as event_log_rules
 from leasehold.api.policies import floatingip as floatingip_rules
-from leasehold.api.policies import held_offer as held_offer_rules
 from leasehold.api.policies import host as host_rules
 from leasehold.api.policies import lease as lease_rules
 from leasehold.api.policies import published_offer as published_offer_rules
@@ -59,7 +56,6 @@ from leasehold.api.route import ACCEPTED, CHOICES, CREATED, EVERY, GONE, V1_2, V
 from leasehold.model.refused import Operation
 
 _L, _H, _F, _R = lease_rules, host_rules, floatingip_rules, resource_rules
-_O = held_offer_rules
 _N, _U = audit_rules, published_offer_rules
 _NARROW, _ALL = ("lease_id", "reservation_id"), ("detail", "all")
 
@@ -69,7 +65,6 @@ _ONE_OF = f"{_LEASE}/reservations/{{reservation_id}}/resources/{{resource_id}}"
 _PROPERTIES, _ALLOCATIONS, _HELD_BY = "/v1/os-hosts/properties", "/v1/os-hosts/allocations", f"{_HOST}/allocation"
 _TYPE, _RESOURCE = "/v1/resources/{resource_type}", "/v1/resources/{resource_type}/{resource_id}"
 _HELD, _KEYS = f"{_TYPE}/allocations", f"{_TYPE}/properties"
-_OFFERS, _OFFER = "/v1/offers", "/v1/offers/{offer_id}"
 _PUBLISHED, _ONE_PUBLISHED = "/v1/published-offers", "/v1/published-offers/{published_id}"
 _READING = ("after", "limit", "wait", "lease_id", "all_projects")
 _KEY, _MATCH = ("Idempotency-Key",), ("If-Match",)
@@ -156,19 +151,6 @@ ROUTES: tuple[Route, ...] = (
     V1_2("PUT", _RESOURCE, resource.change, (_R.GET, _R.PUT), ResourceChange, OneResource),
     V1_2("DELETE", _RESOURCE, resource.delete, (_R.GET, _R.DELETE), success=GONE),
     V1_2("GET", f"{_RESOURCE}/allocation", allocation.show, (_R.GET_ALLOCATIONS,), None, OneAllocation, query=_NARROW),
-    V1_3(
-        *("GET", _OFFERS, held_offer.list_offers, (_O.GET,), None, OfferList),
-        query=EVERY,
-        filters=held_offer.LISTED.query,
-    ),
-    V1_3(
-        *("POST", _OFFERS, held_offer.create, (_O.POST, _L.POST), OfferCreation, OneOffer, CREATED),
-        headers=_KEY,
-        counts=Operation.OFFER,
-    ),
-    V1_3("GET", _OFFER, held_offer.show, (_O.GET,), None, OneOffer),
-    V1_3("DELETE", _OFFER, held_offer.delete, (_O.GET, _O.DELETE), success=GONE),
-    V1_3("POST", f"{_OFFER}/accept", held_offer.accept, (_O.GET, _O.ACCEPT, _L.POST), None, OneLease, CREATED),
     V1_3("GET", f"{_TYPE}/candidates", resource.list_candidates, (_R.GET_CANDIDATES,), None, CandidateList),
     V1_3(
         *("GET", _PUBLISHED, published_offer.list_published, (_U.GET,), None, PublishedOfferList),

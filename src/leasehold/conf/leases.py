@@ -137,21 +137,6 @@ MANAGER_OPTIONS = [
         "start, or after the present if it has started. 0: there are no such leases.",
     ),
     cfg.IntOpt(
-        "offer_seconds",
-        default=int(LeaseSettings().offer_hold.total_seconds()),
-        min=1,
-        max=24 * 3600,
-        help="For how many seconds an offer holds its resources if its request does not say it; if that is more than "
-        "`longest_offer_seconds`, for as long as that.",
-    ),
-    cfg.IntOpt(
-        "longest_offer_seconds",
-        default=int(LeaseSettings().longest_offer_hold.total_seconds()),
-        min=1,
-        max=24 * 3600,
-        help="For how many seconds an offer may hold its resources at most.",
-    ),
-    cfg.IntOpt(
         "rebind_before_start_seconds",
         default=int(LeaseSettings().rebind_before_start.total_seconds()),
         min=1,
@@ -312,8 +297,6 @@ def read(conf: cfg.ConfigOpts) -> LeaseSettings:
         no_show=timedelta(seconds=conf.manager.no_show_seconds),
         shortest_no_show=timedelta(seconds=conf.manager.shortest_no_show_seconds),
         open_ended=timedelta(seconds=conf.manager.open_ended_seconds),
-        offer_hold=timedelta(seconds=min(conf.manager.offer_seconds, conf.manager.longest_offer_seconds)),
-        longest_offer_hold=timedelta(seconds=conf.manager.longest_offer_seconds),
     )
 
 

@@ -84,8 +84,7 @@ class LeaseSettings:
     After its end, a request may let servers live on for a `longest_grace` and then, if they are recycled, for
     `longest_recycling`. A request that does not say it releases what it does not use `no_show` after its start, 0 means
     never; it may ask for `shortest_no_show` or more. A lease without an end counts as one of `open_ended`; 0 means that
-    there are none. An offer that does not say it is held for `offer_hold`, and none for longer than
-    `longest_offer_hold`.
+    there are none.
     """
 
     cleaning_time: timedelta = timedelta(0)
@@ -113,8 +112,6 @@ class LeaseSettings:
     no_show: timedelta = timedelta(0)
     shortest_no_show: timedelta = timedelta(minutes=5)
     open_ended: timedelta = timedelta(0)
-    offer_hold: timedelta = timedelta(minutes=5)
-    longest_offer_hold: timedelta = timedelta(minutes=15)
 
 
 @dataclass(frozen=True, slots=True)

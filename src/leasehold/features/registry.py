@@ -24,6 +24,7 @@ NAMES: Final = (
     "console",
     "feed",
     "forecast",
+    "held_offer",
     "lease_history",
     "maintenance",
     "owned_resource",

@@ -336,25 +336,6 @@ class WaitingLeaseError(ConflictError):
         )
 
 
-class OfferOverError(ConflictError):
-    """The offer cannot be accepted any more: it has lapsed or was given up, or its lease is gone."""
-
-    code = "leasehold.offer.over"
-
-    def __init__(self) -> None:
-        message = "The offer is over: it has lapsed or was given up, or its lease was deleted. Ask for another offer."
-        super().__init__(message)
-
-
-class OfferAcceptedError(ConflictError):
-    """The offer was accepted, so it cannot be given up any more."""
-
-    code = "leasehold.offer.accepted"
-
-    def __init__(self, lease_id: str) -> None:
-        super().__init__(f"The offer was accepted. To give its resources back, delete the lease {lease_id}.")
-
-
 class OffersOverlapError(ConflictError):
     """The owner has published the resource for a part of the window already."""
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from leasehold.api.models.base import read
 from leasehold.api.models.from_template import OF_LEASE, OF_OFFER, OF_SEARCH, OF_SERIES
-from leasehold.api.models.held_offer import OfferCreation
 from leasehold.api.models.lease import LeaseCreation
 from leasehold.api.once import fingerprint
 from leasehold.api.versions import V1_3
 from leasehold.features.availability.bodies import WindowSearch
+from leasehold.features.held_offer.bodies import OfferCreation
 from leasehold.features.series.bodies import SeriesCreation
 from leasehold.features.template.bodies import TemplateAmendment, TemplateCreation
 from leasehold.features.template.model import KEYS, added_keys

@@ -11,8 +11,8 @@ from sqlalchemy import select
 
 from leasehold.conf.settings import LeaseSettings
 from leasehold.db.tables import outbox
+from leasehold.features.held_offer.use import give_up_offer
 from leasehold.leasing.create import create_lease
-from leasehold.leasing.held_offer import give_up_offer
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import (
     ConflictError,

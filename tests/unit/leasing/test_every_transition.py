@@ -15,8 +15,8 @@ import pytest
 from sqlalchemy import text, update
 
 from leasehold.db.tables import leases
+from leasehold.features.held_offer.use import accept_offer, give_up_offer, make_offer
 from leasehold.leasing.amend import amend_lease
-from leasehold.leasing.held_offer import accept_offer, give_up_offer, make_offer
 from leasehold.model import transitions
 from leasehold.model.draft import LeaseChanges, LeaseDraft
 from leasehold.model.lease_type import LeaseType

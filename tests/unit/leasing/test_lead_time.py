@@ -12,7 +12,7 @@ from leasehold.cloud.sandbox.faults import Fault
 from leasehold.db.strangers import project_has_lease
 from leasehold.features.availability.search import Wish, search_windows
 from leasehold.features.availability.use import AvailabilityQuestion, availability_of
-from leasehold.leasing import held_offer
+from leasehold.features.held_offer import use as held_offer
 from leasehold.leasing.create import try_creation
 from leasehold.manager.monitor import check_once
 from leasehold.model.draft import LeaseDraft

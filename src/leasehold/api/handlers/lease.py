@@ -62,8 +62,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from leasehold.api.call import Call
-    from leasehold.api.models.held_offer import OfferCreation
-    from leasehold.api.models.lease import LeaseAmendment, LeaseCreation, ReservationChange, SwapRequest
+    from leasehold.api.models.lease import (
+        LeaseAmendment,
+        LeaseCreation,
+        LeaseRequest,
+        ReservationChange,
+        SwapRequest,
+    )
     from leasehold.api.policies.enforcer import Owned
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller
@@ -294,9 +299,7 @@ def would_be(call: Call, lease: Lease) -> Reply:
     return Reply({"lease": shown, "reservations": found}, status=HTTPStatus.OK)
 
 
-def draft_of(
-    call: Call, body: LeaseCreation | OfferCreation, dates_of: tuple[datetime, datetime], now: datetime
-) -> LeaseDraft:
+def draft_of(call: Call, body: LeaseRequest, dates_of: tuple[datetime, datetime], now: datetime) -> LeaseDraft:
     """Return what leases and offers are both asked for with; `dates_of` are its start and its end, parsed at `now`."""
     start, end = dates_of
     before_end = dates.parse_optional(body.before_end_date, version=call.version, now=now, field="before_end_date")

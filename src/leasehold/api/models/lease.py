@@ -193,20 +193,26 @@ MOST_SHARES = 6
 OtherProject = Annotated[str, Field(min_length=1, max_length=36, pattern="^[0-9A-Za-z-]+$")]
 
 
-class LeaseCreation(RequestModel):
-    """The body of POST /v1/leases."""
+class LeaseRequest(RequestModel):
+    """What a lease is asked for with, also by an offer."""
 
     model_config = LASTING
     name: Name
     start_date: Date
     end_date: Date
     duration_seconds: Duration = None
-    open_ended: OpenEnded = None
     before_end_date: OptionalDate = None
     reservations: Annotated[list[ReservationRequest] | None, Field(max_length=MOST_RESERVATIONS)] = None
     events: Annotated[list[EventRequest] | None, Field(max_length=MOST_EVENTS)] = None
     heal_policy: HealPolicyWord | None = None
     reminder_seconds: ReminderSeconds | None = None
+    template: Template = None
+
+
+class LeaseCreation(LeaseRequest):
+    """The body of POST /v1/leases."""
+
+    open_ended: OpenEnded = None
     type: TypeWord | None = None
     retries: Annotated[int | None, Field(ge=1, le=MOST_RETRIES)] = None
     retry_seconds: Annotated[int | None, Field(ge=1, le=MOST_SECONDS)] = None
@@ -215,7 +221,6 @@ class LeaseCreation(RequestModel):
     project_id: Annotated[ProjectId | None, Field(description="The project that gets it, by default the caller's")] = (
         None
     )
-    template: Template = None
 
     since = _SINCE_OF_CREATION
     filled = OF_LEASE

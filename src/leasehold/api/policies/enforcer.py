@@ -13,7 +13,6 @@ from leasehold.api.policies import (
     base,
     event_log,
     floatingip,
-    held_offer,
     host,
     lease,
     published_offer,
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
 ADMIN = "admin"
 MOST_REMEMBERED = 4096
-_OURS = (base, lease, host, floatingip, resource, event_log, held_offer, published_offer, audit)
+_OURS = (base, lease, host, floatingip, resource, event_log, published_offer, audit)
 RULES = [rule for each in _OURS for rule in each.RULES]
 
 

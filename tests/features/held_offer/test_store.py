@@ -9,10 +9,10 @@ import pytest
 
 from leasehold.conf.settings import LeaseSettings, LimitSettings, Settings
 from leasehold.db.held_offer import count_open_offers, lapsed_offers
-from leasehold.leasing.held_offer import accept_offer, get_offer, give_up_offer, make_offer
+from leasehold.features.held_offer.model import OfferOverError
+from leasehold.features.held_offer.use import accept_offer, get_offer, give_up_offer, make_offer
 from leasehold.leasing.lapse import release_late
 from leasehold.model.draft import LeaseDraft
-from leasehold.model.errors import OfferOverError
 from tests.db.examples import outcomes_at_once
 from tests.factory import ALT, DEMO, Clock, hosts, make_service, open_service
 from tests.stateful.audit import audit

@@ -10,18 +10,13 @@ from typing import TYPE_CHECKING
 from leasehold.db.lease import find_lease, save_lease
 from leasehold.db.outbox import put_event
 from leasehold.db.task import LEASE, hurry_task
+from leasehold.features.held_offer.model import OfferAcceptedError, OfferOverError, OfferState, state_of
+from leasehold.features.held_offer.options import OfferSettings
 from leasehold.leasing.create import create_lease
 from leasehold.leasing.lapse import Lapse
 from leasehold.leasing.queries import each_lease
 from leasehold.model.caller import EVERYTHING
-from leasehold.model.errors import (
-    InvalidInputError,
-    NotFoundError,
-    OfferAcceptedError,
-    OfferOverError,
-    TooManyOffersError,
-)
-from leasehold.model.held_offer import OfferState, state_of
+from leasehold.model.errors import InvalidInputError, NotFoundError, TooManyOffersError
 from leasehold.model.lease_filter import LeaseFilter
 from leasehold.model.paging import OLDEST_FIRST, WHOLE, PageRequest
 from leasehold.model.reminder import armed
@@ -52,7 +47,7 @@ def make_offer(
     InvalidInputError for a hold that is too long. A repeated key returns the offer that it made, also after it was
     accepted.
     """
-    limits, longest = service.settings.leases.limits, service.settings.leases.longest_offer_hold
+    limits, longest = service.settings.leases.limits, service.settings.of(OfferSettings).longest_hold
     if not limits.offers:
         raise TooManyOffersError(limits.offers)
     if draft.hold is None or draft.hold > longest:

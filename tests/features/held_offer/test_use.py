@@ -10,9 +10,9 @@ import pytest
 
 from leasehold.conf.settings import LimitSettings
 from leasehold.db.history import purge
+from leasehold.features.held_offer.use import accept_offer, get_offer, give_up_offer, make_offer
 from leasehold.features.maintenance.model import MaintenanceConflictError
 from leasehold.leasing.end_notices import deliver_end_notice
-from leasehold.leasing.held_offer import accept_offer, get_offer, give_up_offer, make_offer
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import (
     InvalidInputError,

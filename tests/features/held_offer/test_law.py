@@ -10,9 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from leasehold.leasing import held_offer, queries
+from leasehold.features.held_offer import use as held_offer
+from leasehold.features.held_offer.model import OfferOverError
+from leasehold.leasing import queries
 from leasehold.model.draft import LeaseDraft
-from leasehold.model.errors import NotEnoughError, OfferOverError, TooManyOffersError
+from leasehold.model.errors import NotEnoughError, TooManyOffersError
 from tests.factory import ALT, DEMO, Clock, hosts, make_service, run_manager
 from tests.stateful.audit import audit
 

@@ -7,25 +7,9 @@ from typing import Annotated, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from leasehold.api.models.base import RequestModel
-from leasehold.api.models.from_template import OF_OFFER, Template
+from leasehold.api.models.from_template import OF_OFFER
 from leasehold.api.models.holding import HolderAnswer  # noqa: TC001 - read at run time, for the description
-from leasehold.api.models.lease import (
-    INSTEAD_OF_END,
-    LASTING,
-    MOST_EVENTS,
-    MOST_RESERVATIONS,
-    SINCE_OF_TEMPLATE,
-    Date,
-    Duration,
-    EventRequest,
-    HealPolicyWord,
-    LeaseAnswer,
-    OptionalDate,
-    ReminderSeconds,
-    ReservationRequest,
-)
-from leasehold.api.models.name import Name  # noqa: TC001 - read at run time
+from leasehold.api.models.lease import INSTEAD_OF_END, SINCE_OF_TEMPLATE, LeaseAnswer, LeaseRequest
 
 MOST_SECONDS = 24 * 3600
 Hold = Annotated[
@@ -33,21 +17,10 @@ Hold = Annotated[
 ]
 
 
-class OfferCreation(RequestModel):
+class OfferCreation(LeaseRequest):
     """The body of POST /v1/offers: that of a lease which does not wait, and for how long it is held."""
 
-    model_config = LASTING
-    name: Name
-    start_date: Date
-    end_date: Date
-    duration_seconds: Duration = None
-    before_end_date: OptionalDate = None
-    reservations: Annotated[list[ReservationRequest] | None, Field(max_length=MOST_RESERVATIONS)] = None
-    events: Annotated[list[EventRequest] | None, Field(max_length=MOST_EVENTS)] = None
-    heal_policy: HealPolicyWord | None = None
-    reminder_seconds: ReminderSeconds | None = None
     hold_seconds: Hold = None
-    template: Template = None
 
     since = SINCE_OF_TEMPLATE
     filled = OF_OFFER

@@ -7,30 +7,42 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from leasehold.api.call import Reply
+from leasehold.api.dates import to_record
 from leasehold.api.handlers.lease import asking_once, check_giving_back, draft_of, reply_in_callers_name
+from leasehold.api.models.lease import OneLease
 from leasehold.api.once import fingerprint, idempotency_key
 from leasehold.api.paging import ListKeys
+from leasehold.api.policies import lease as lease_rules
+from leasehold.api.route import CREATED, EVERY, GONE, V1_3, Noun
 from leasehold.api.spans import ending_as_sent, named_as_sent, parse_window
 from leasehold.api.strict import check_reservations
-from leasehold.api.views.held_offer import show_offer
 from leasehold.api.views.holding import show_holdings
-from leasehold.leasing import held_offer
+from leasehold.api.views.lease import show_lease
+from leasehold.features.held_offer import rules, use
+from leasehold.features.held_offer.bodies import OfferCreation, OfferList, OneOffer
+from leasehold.features.held_offer.model import OfferState, state_of
+from leasehold.features.held_offer.options import OfferSettings
+from leasehold.features.held_offer.rules import RULES
 from leasehold.leasing.holding import list_holdings
-from leasehold.model.held_offer import OfferState, state_of
-
-LISTED = ListKeys(sorts=("expires_at",))
+from leasehold.model.refused import Operation
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from leasehold.api.call import Call
-    from leasehold.api.models.held_offer import OfferCreation
+    from leasehold.features.held_offer.bodies import OfferAnswer
     from leasehold.model.lease import Lease
+
+__all__ = ["ROUTES", "RULES"]
+
+LISTED = ListKeys(sorts=("expires_at",))
 
 
 def list_offers(call: Call) -> Reply:
     """Show the open offers of the caller's project; an administrator may ask for those of `all_projects`."""
     project = None if call.query_all_projects() else call.caller.project_id
-    found, now = held_offer.list_offers(call.service, project, LISTED.asked(call)), call.service.now()
-    return Reply({"offers": [show_offer(call, each, now) for each in found]})
+    found, now = use.list_offers(call.service, project, LISTED.asked(call)), call.service.now()
+    return Reply({"offers": [_shown(call, each, now) for each in found]})
 
 
 def create(call: Call, body: OfferCreation) -> Reply:
@@ -40,14 +52,14 @@ def create(call: Call, body: OfferCreation) -> Reply:
     """
     check_reservations(body.reservations, lambda each: call.service.types.installed(each.resource_type))
     seconds = body.hold_seconds
-    hold = call.service.settings.leases.offer_hold if seconds is None else timedelta(seconds=seconds)
+    hold = call.service.settings.of(OfferSettings).hold if seconds is None else timedelta(seconds=seconds)
     now = call.service.now()
     asked = draft_of(call, body, parse_window(body, version=call.version, now=now), now)
     draft = replace(asked, hold=hold, fingerprint=fingerprint(body, "OFFER"))
     key = idempotency_key(call)
     check_giving_back(call, call.caller, draft.reservations)
     with asking_once(call) as service, named_as_sent(ending_as_sent(body)):
-        return _reply(call, held_offer.make_offer(service, call.caller, draft, key, call.sight))
+        return _reply(call, use.make_offer(service, call.caller, draft, key, call.sight))
 
 
 def show(call: Call, offer: Lease) -> Reply:
@@ -62,19 +74,46 @@ def accept(call: Call, offer: Lease) -> Reply:
     over is a 409.
     """
     with asking_once(call) as service:
-        return reply_in_callers_name(call, service, held_offer.accept_offer(service, offer.id))
+        return reply_in_callers_name(call, service, use.accept_offer(service, offer.id))
 
 
 def delete(call: Call, offer: Lease) -> Reply:
     """Give an offer up: others may have its resources at once. One that is over stays so."""
-    held_offer.give_up_offer(call.service, offer.id)
+    use.give_up_offer(call.service, offer.id)
     return Reply()
 
 
 def _reply(call: Call, lease: Lease) -> Reply:
     now = call.service.now()
-    answer = {"offer": show_offer(call, lease, now)}
+    answer = {"offer": _shown(call, lease, now)}
     if state_of(lease, now) is not OfferState.OPEN:
         return Reply(answer)
     found = list_holdings(call.service, lease, call.sight)
     return Reply({**answer, "reservations": show_holdings(lease, found)})
+
+
+def _shown(call: Call, lease: Lease, now: datetime) -> OfferAnswer:
+    """Return what a lease was made as, and what has become of it."""
+    return {
+        "id": lease.id,
+        "state": state_of(lease, now).value,
+        "expires_at": to_record(lease.offered_until) or "",
+        "lease": show_lease(lease, call.service.types, call.version, call.sight),
+    }
+
+
+_ALL, _ONE, _NOUN = "/v1/offers", "/v1/offers/{offer_id}", Noun("offer_id", "offer", use.get_offer)
+ROUTES = [
+    V1_3("GET", _ALL, list_offers, (rules.GET,), None, OfferList, query=EVERY, filters=LISTED.query),
+    V1_3(
+        *("POST", _ALL, create, (rules.POST, lease_rules.POST), OfferCreation, OneOffer, CREATED),
+        headers=("Idempotency-Key",),
+        counts=Operation.OFFER,
+    ),
+    V1_3("GET", _ONE, show, (rules.GET,), None, OneOffer, noun=_NOUN),
+    V1_3("DELETE", _ONE, delete, (rules.GET, rules.DELETE), success=GONE, noun=_NOUN),
+    V1_3(
+        *("POST", f"{_ONE}/accept", accept, (rules.GET, rules.ACCEPT, lease_rules.POST), None, OneLease, CREATED),
+        noun=_NOUN,
+    ),
+]

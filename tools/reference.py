@@ -19,7 +19,6 @@ from leasehold.api.policies import (
     floatingip,
     host,
     lease,
-    published_offer,
     resource,
 )
 from leasehold.conf.opts import list_library_opts
@@ -85,7 +84,6 @@ POLICY_SECTIONS: Mapping[str, Any] = {
     "Floating IPs": floatingip,
     "Resources of any type": resource,
     "The event log": event_log,
-    "Published offers": published_offer,
     "Findings of the audit": audit,
     "Rules that other rules refer to": base,
 }

@@ -15,12 +15,10 @@ from sqlalchemy import select
 from leasehold.api.handlers import (
     floatingip,
     host,
-    published_offer,
     resource,
 )
 from leasehold.api.views.floatingip import show_floating_ip
 from leasehold.api.views.host import show_host
-from leasehold.api.views.published_offer import show_published
 from leasehold.api.views.resource import show_resource
 from leasehold.db import published_offer as offer_rows
 from leasehold.db import resource as resource_rows
@@ -36,6 +34,8 @@ from leasehold.features.feed.api import show_feed
 from leasehold.features.feed.model import Feed
 from leasehold.features.held_offer import api as held_offer
 from leasehold.features.held_offer.use import list_offers
+from leasehold.features.lending import offers as published_offer
+from leasehold.features.lending.offers import show_published
 from leasehold.features.owned_resource import api as owned_resource
 from leasehold.features.owned_resource.api import show_owned
 from leasehold.features.owned_resource.use import list_owned

@@ -12,9 +12,7 @@ from leasehold.api.handlers import (
     holding,
     host,
     lease,
-    published_offer,
     resource,
-    sub_lease,
     version,
 )
 from leasehold.api.handlers import property as properties
@@ -28,13 +26,6 @@ from leasehold.api.models.holding import HolderList
 from leasehold.api.models.host import HostChange, HostCreation, HostList, OneHost
 from leasehold.api.models.lease import LeaseAmendment, LeaseCreation, LeaseList, OneLease, SwapRequest
 from leasehold.api.models.property import OneDefinition, PrivacyChange, PropertyList
-from leasehold.api.models.published_offer import (
-    ClaimCreation,
-    OnePublishedOffer,
-    PublishedOfferCreation,
-    PublishedOfferList,
-    SubOfferCreation,
-)
 from leasehold.api.models.resource import (
     CandidateList,
     OneResource,
@@ -43,33 +34,28 @@ from leasehold.api.models.resource import (
     ResourceList,
     ResourceTypeList,
 )
-from leasehold.api.models.sub_lease import OneSubLease, SubLeaseCreation, SubLeaseList
 from leasehold.api.models.version import HealthAnswer, VersionList
 from leasehold.api.policies import audit as audit_rules
 from leasehold.api.policies import event_log as event_log_rules
 from leasehold.api.policies import floatingip as floatingip_rules
 from leasehold.api.policies import host as host_rules
 from leasehold.api.policies import lease as lease_rules
-from leasehold.api.policies import published_offer as published_offer_rules
 from leasehold.api.policies import resource as resource_rules
-from leasehold.api.route import ACCEPTED, CHOICES, CREATED, EVERY, GONE, V1_2, V1_3, Route
+from leasehold.api.route import ACCEPTED, CHOICES, CREATED, GONE, V1_2, V1_3, Route
 from leasehold.model.refused import Operation
 
 _L, _H, _F, _R = lease_rules, host_rules, floatingip_rules, resource_rules
-_N, _U = audit_rules, published_offer_rules
+_N = audit_rules
 _NARROW, _ALL = ("lease_id", "reservation_id"), ("detail", "all")
 
 _LEASE, _HOST, _ADDRESS = "/v1/leases/{lease_id}", "/v1/os-hosts/{host_id}", "/v1/floatingips/{floatingip_id}"
-_LENT = f"{_LEASE}/sub-leases"
 _ONE_OF = f"{_LEASE}/reservations/{{reservation_id}}/resources/{{resource_id}}"
 _PROPERTIES, _ALLOCATIONS, _HELD_BY = "/v1/os-hosts/properties", "/v1/os-hosts/allocations", f"{_HOST}/allocation"
 _TYPE, _RESOURCE = "/v1/resources/{resource_type}", "/v1/resources/{resource_type}/{resource_id}"
 _HELD, _KEYS = f"{_TYPE}/allocations", f"{_TYPE}/properties"
-_PUBLISHED, _ONE_PUBLISHED = "/v1/published-offers", "/v1/published-offers/{published_id}"
 _READING = ("after", "limit", "wait", "lease_id", "all_projects")
 _KEY, _MATCH = ("Idempotency-Key",), ("If-Match",)
 _BOTH, _AMENDS = (*_KEY, *_MATCH), (_L.GET, _L.PUT)
-_LENDS, _OFFERS_OF = (*_AMENDS, _L.LEND), (*_AMENDS, _L.OFFER)
 
 # Columns: method, path, handler, rules, request, answer, success, and what is rare.
 ROUTES: tuple[Route, ...] = (
@@ -122,13 +108,6 @@ ROUTES: tuple[Route, ...] = (
     ),
     V1_3("DELETE", f"{_LEASE}/reservations/{{reservation_id}}", lease.drop, _AMENDS, success=GONE, headers=_MATCH),
     V1_3("DELETE", _ONE_OF, lease.vacate, _AMENDS, success=GONE, headers=_MATCH),
-    V1_3("GET", _LENT, sub_lease.list_all, (_L.GET,), None, SubLeaseList),
-    V1_3("POST", _LENT, sub_lease.create, _LENDS, SubLeaseCreation, OneSubLease, CREATED, headers=_BOTH),
-    V1_3("DELETE", f"{_LENT}/{{sub_lease_id}}", sub_lease.delete, _OFFERS_OF, success=GONE),
-    V1_3(
-        *("POST", f"{_LEASE}/published-offers", published_offer.create_of_lease, _OFFERS_OF),
-        *(SubOfferCreation, OnePublishedOffer, CREATED),
-    ),
     V1_2(
         *("GET", "/v1/events", event_log.list_events, (event_log_rules.GET,), None, LogEventList),
         query=_READING,
@@ -152,20 +131,6 @@ ROUTES: tuple[Route, ...] = (
     V1_2("DELETE", _RESOURCE, resource.delete, (_R.GET, _R.DELETE), success=GONE),
     V1_2("GET", f"{_RESOURCE}/allocation", allocation.show, (_R.GET_ALLOCATIONS,), None, OneAllocation, query=_NARROW),
     V1_3("GET", f"{_TYPE}/candidates", resource.list_candidates, (_R.GET_CANDIDATES,), None, CandidateList),
-    V1_3(
-        *("GET", _PUBLISHED, published_offer.list_published, (_U.GET,), None, PublishedOfferList),
-        query=EVERY,
-        filters=published_offer.LISTED.query,
-    ),
-    V1_3("POST", _PUBLISHED, published_offer.create, (_U.POST,), PublishedOfferCreation, OnePublishedOffer, CREATED),
-    V1_3("GET", _ONE_PUBLISHED, published_offer.show, (_U.GET,), None, OnePublishedOffer),
-    V1_3("DELETE", _ONE_PUBLISHED, published_offer.delete, (_U.GET, _U.DELETE), success=GONE),
-    V1_3(
-        *("POST", f"{_ONE_PUBLISHED}/claims", published_offer.claim, (_U.GET, _U.CLAIM, _L.POST)),
-        *(ClaimCreation, OneLease, CREATED),
-        headers=_KEY,
-        counts=Operation.CREATE,
-    ),
     V1_3("GET", "/v1/audit", audit.show, (_N.GET,), None, OneAudit),
     V1_3("POST", "/v1/audit", audit.ask, (_N.POST,), None, OneAudit, ACCEPTED),
 )

@@ -83,13 +83,6 @@ MANAGER_OPTIONS = [
         max=60.0,
         help="Seconds between two looks for leases to remind of: how late a reminder may be.",
     ),
-    cfg.IntOpt(
-        "published_offers",
-        default=DEFAULTS.published_offers,
-        min=0,
-        help="How many published offers a project may have that are neither deleted nor over; 0 means that nobody can "
-        "publish one.",
-    ),
     cfg.FloatOpt(
         "retry_first_seconds",
         default=DEFAULTS.retry_first_seconds,
@@ -253,7 +246,6 @@ def read(conf: cfg.ConfigOpts) -> ManagerSettings:
         reread_seconds=conf.manager.reread_seconds,
         warn_before_end=_read_rungs(conf.manager.warn_before_end),
         warn_poll_seconds=conf.manager.warn_poll_seconds,
-        published_offers=conf.manager.published_offers,
     )
 
 

@@ -146,8 +146,7 @@ class ManagerSettings:
     """How due work is claimed and retried (design §5).
 
     `warn_before_end` are the reminders of a lease's end, in seconds before it (decision 0043).
-    `published_offers` is how many open published offers a project may have. A lease is `stuck` that cannot leave its
-    hosts for so long after its end.
+    A lease is `stuck` that cannot leave its hosts for so long after its end.
     """
 
     workers: int = 8
@@ -168,7 +167,6 @@ class ManagerSettings:
     reread_seconds: float = 3600.0
     warn_before_end: tuple[int, ...] = (24 * 3600, 40 * 60, 10 * 60, 2 * 60)
     warn_poll_seconds: float = 5.0
-    published_offers: int = 1000
     stuck: timedelta = timedelta(minutes=15)
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
     pool_seconds: float = 0.0

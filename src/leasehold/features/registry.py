@@ -26,6 +26,7 @@ NAMES: Final = (
     "forecast",
     "held_offer",
     "lease_history",
+    "lending",
     "maintenance",
     "owned_resource",
     "preemption",

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from leasehold.db.allocation import Grant, end_allocations, insert_allocations
-from leasehold.db.lease import find_lease, find_leases, save_lease
+from leasehold.db.lease import find_lease, save_lease
 from leasehold.db.outbox import put_event
-from leasehold.db.sub_lease import holding_sub_leases, sub_leases_of
+from leasehold.db.sub_lease import holding_sub_leases
 from leasehold.db.task import LEASE, hurry_task
 from leasehold.leasing.allocations import left_by
 from leasehold.model.draft import LeaseChanges
@@ -29,17 +29,9 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.db.pool import LockedPools
-    from leasehold.leasing.service import Service
     from leasehold.model.allocation import Allocation
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
-
-
-def list_sub_leases(service: Service, lease_id: str) -> list[Lease]:
-    """Return the sub-leases of a lease that are not deleted, without their allocations, oldest first."""
-    with service.db.reading() as connection:
-        found = sub_leases_of(connection, lease_id)
-        return find_leases(connection, found) if found else []
 
 
 def sub_leases_with(connection: Connection, lease: Lease, *, lock: bool = False) -> list[Lease]:

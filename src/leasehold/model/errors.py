@@ -213,14 +213,6 @@ class TooManyOffersError(TooManyError, LimitExceededError):
     instead = "Ask for a lease with POST /v1/leases, or ask an operator for them."
 
 
-class TooManyPublishedError(TooManyError):
-    """The project has as many published offers that are not over as it may have."""
-
-    code = "leasehold.published_offers.too_many"
-    things = "published offers"
-    advice = "Delete one that is not over, or ask an operator for more."
-
-
 class AmendmentDeniedError(InvalidInputError):
     """An enforcement filter denies an amendment: a 400 by contract lifecycle §10, under the code of the limit."""
 
@@ -336,16 +328,6 @@ class WaitingLeaseError(ConflictError):
         )
 
 
-class OffersOverlapError(ConflictError):
-    """The owner has published the resource for a part of the window already."""
-
-    code = "leasehold.published_offer.overlaps"
-
-    def __init__(self, other: str) -> None:
-        message = f"The published offer {other} of this resource overlaps this window. Delete it, or choose another."
-        super().__init__(message, field="start_date", details={"published_offer": other})
-
-
 class NotFreeInOfferError(ConflictError):
     """A claim does not lie within what is free of a published offer."""
 
@@ -440,15 +422,6 @@ class StaleError(ConflictError):
         )
 
 
-class SubLeaseLevelError(ConflictError):
-    """The lease is a sub-lease, and there is one level of them."""
-
-    code = "leasehold.sublease.level"
-
-    def __init__(self) -> None:
-        super().__init__("The lease is a sub-lease, so it cannot be lent on; its lender can lend to others.")
-
-
 class SubLeaseFixedError(ConflictError):
     """A sub-lease has the resources and the start that it was made with, and ends with its lender at the latest."""
 
@@ -473,12 +446,6 @@ class LendingError(ConflictError):
             "(DELETE /v1/leases/{lease_id}/sub-leases/{sub_lease_id}), or delete the lease, which ends what it lent.",
             details={"sub_leases": found},
         )
-
-
-class NotLendableError(ConflictError):
-    """The lease lends nothing, or not so much, in its present state."""
-
-    code = "leasehold.sublease.refused"
 
 
 class NotSwappableError(ConflictError):

@@ -15,7 +15,6 @@ from leasehold.api.policies import (
     floatingip,
     host,
     lease,
-    published_offer,
     resource,
 )
 from leasehold.conf.errors import ConfigurationError
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 ADMIN = "admin"
 MOST_REMEMBERED = 4096
-_OURS = (base, lease, host, floatingip, resource, event_log, published_offer, audit)
+_OURS = (base, lease, host, floatingip, resource, event_log, audit)
 RULES = [rule for each in _OURS for rule in each.RULES]
 
 

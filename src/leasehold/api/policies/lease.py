@@ -17,8 +17,6 @@ BEST_EFFORT = "leasehold:leases:best_effort"
 ON_BEHALF = "leasehold:leases:on_behalf"
 OPEN_ENDED = "leasehold:leases:open_ended"
 SHARE = "leasehold:leases:share"
-LEND = "leasehold:leases:lend"
-OFFER = "leasehold:leases:offer"
 GET_HISTORY = "leasehold:leases:get_history"
 GET_DELETED = "leasehold:leases:get_deleted"
 CHANGE_MAINTENANCE = "leasehold:maintenances:delete"
@@ -80,21 +78,6 @@ RULES = [
         "POST /v1/availability/search",
     ),
     rule(SHARE, MEMBER_OR_ADMIN, "Let other projects use a lease (`shared_with`).", "PUT /v1/leases/{lease_id}"),
-    rule(
-        LEND,
-        ADMIN,
-        "Lend hosts of a lease to another project, which is not asked and whose limits count; blazar:leases:put is "
-        "needed too.",
-        "POST /v1/leases/{lease_id}/sub-leases",
-    ),
-    rule(
-        OFFER,
-        MEMBER_OR_ADMIN,
-        "Publish hosts of a lease for other projects to claim, and take back what was lent; blazar:leases:put is "
-        "needed too.",
-        "POST /v1/leases/{lease_id}/published-offers",
-        "DELETE /v1/leases/{lease_id}/sub-leases/{sub_lease_id}",
-    ),
     rule(
         OPEN_ENDED,
         ADMIN,

@@ -13,12 +13,13 @@ from uuid import uuid4
 from leasehold.db import published_offer as rows
 from leasehold.db.lease import find_lease
 from leasehold.db.pool import bump_pools, lock_pools
+from leasehold.features.lending.lend import lend
+from leasehold.features.lending.lendable import check_lends, lendable_now, part_to_lend
+from leasehold.features.lending.model import NotLendableError
+from leasehold.features.lending.publish import absent, check_few, get_published
 from leasehold.leasing.allocations import held_by
 from leasehold.leasing.dates import earliest
 from leasehold.leasing.dry_run import tried
-from leasehold.leasing.lend import lend
-from leasehold.leasing.lendable import check_lends, lendable_now, part_to_lend
-from leasehold.leasing.published_offer import absent, check_few, get_published
 from leasehold.model.draft import LendWish, Once
 from leasehold.model.errors import (
     BusyError,
@@ -28,7 +29,6 @@ from leasehold.model.errors import (
     InvalidInputError,
     NotFoundError,
     NotFreeInOfferError,
-    NotLendableError,
     SwapUnfinishedError,
 )
 from leasehold.model.published_offer import OfferedPart, PublishedOffer

@@ -14,6 +14,8 @@ from leasehold.db.lease import find_lease
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.project import enter
 from leasehold.db.resource import find_resource
+from leasehold.features.lending.model import OffersOverlapError, TooManyPublishedError
+from leasehold.features.lending.options import LendingSettings
 from leasehold.leasing.delete import delete_locked
 from leasehold.leasing.offer_claim import free_ranges
 from leasehold.leasing.unit import bump_and_hurry
@@ -21,8 +23,6 @@ from leasehold.model.errors import (
     InvalidDateError,
     InvalidInputError,
     NotFoundError,
-    OffersOverlapError,
-    TooManyPublishedError,
 )
 from leasehold.model.paging import WHOLE, PageRequest
 from leasehold.model.published_offer import PublishedOffer, PublishedStatus
@@ -75,7 +75,7 @@ def publish(service: Service, caller: Caller, wish: Publication, *, is_admin: bo
 def check_few(service: Service, connection: Connection, project_id: str) -> None:
     """Raise TooManyPublishedError if a project has as many offers as it may have; no other one is added meanwhile."""
     enter(connection, project_id)
-    limit = service.settings.manager.published_offers
+    limit = service.settings.of(LendingSettings).published_offers
     if rows.count_published(connection, project_id, service.now()) >= limit:
         raise TooManyPublishedError(limit)
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leasehold.leasing.published_offer import get_published, withdraw
+from leasehold.features.lending.publish import get_published, withdraw
 from leasehold.manager.monitor import check_once
 from leasehold.model.caller import Caller
 from leasehold.model.errors import LeaseholdError

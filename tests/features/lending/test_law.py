@@ -13,13 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from leasehold.conf.settings import LeaseSettings, ManagerSettings, Settings
-from leasehold.leasing.published_offer import list_published, withdraw
+from leasehold.features.lending.model import OffersOverlapError
+from leasehold.features.lending.publish import list_published, withdraw
 from leasehold.model.errors import (
     InUseError,
     InvalidDateError,
     NotEnoughError,
     NotFreeInOfferError,
-    OffersOverlapError,
     OutsideOfferError,
 )
 from leasehold.model.published_offer import PublishedStatus

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from leasehold.db.resource import resources_by_number
+from leasehold.features.lending.model import NotLendableError, SubLeaseLevelError
 from leasehold.leasing import vacating
 from leasehold.leasing.allocations import held_by
 from leasehold.leasing.lifecycle import Phase, phase_of
@@ -14,8 +15,6 @@ from leasehold.model.errors import (
     ConflictError,
     InUseError,
     InvalidInputError,
-    NotLendableError,
-    SubLeaseLevelError,
     some_of,
 )
 from leasehold.model.judging import next_no_show

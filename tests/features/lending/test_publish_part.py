@@ -12,9 +12,10 @@ import pytest
 
 from leasehold.conf.settings import LeaseSettings
 from leasehold.db.store import Database
+from leasehold.features.lending.lend import list_sub_leases
+from leasehold.features.lending.model import NotLendableError, SubLeaseLevelError
+from leasehold.features.lending.publish import get_published, list_published, withdraw
 from leasehold.leasing.create import create_lease
-from leasehold.leasing.published_offer import get_published, list_published, withdraw
-from leasehold.leasing.sub_lease import list_sub_leases
 from leasehold.model.caller import Caller
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import (
@@ -26,17 +27,15 @@ from leasehold.model.errors import (
     LendingError,
     NotFoundError,
     NotFreeInOfferError,
-    NotLendableError,
     OutsideOfferError,
     SubLeaseFixedError,
-    SubLeaseLevelError,
     TooManyLeasesError,
 )
 from leasehold.model.windows import OPEN_END
 from tests.factory import ALT, DEMO, at_call, dies_at, floating_ips, hosts, run_for, run_manager, run_until
+from tests.features.lending.test_sub_lease import EVERYBODY, check, limited, members, on, refused
 from tests.stateful.audit import dump
 from tests.unit.leasing.test_host_interleaved import before_commit
-from tests.unit.leasing.test_sub_lease import EVERYBODY, check, limited, members, on, refused
 
 if TYPE_CHECKING:
     from leasehold.model.lease import Lease

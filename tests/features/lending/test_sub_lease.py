@@ -13,8 +13,9 @@ import pytest
 
 from leasehold.conf.settings import LeaseSettings, LimitSettings
 from leasehold.db.record import SegmentFilter, each_segment
+from leasehold.features.lending.lend import lend
+from leasehold.features.lending.model import NotLendableError, SubLeaseLevelError
 from leasehold.leasing.create import create_lease
-from leasehold.leasing.lend import lend
 from leasehold.leasing.swap import swap_resource
 from leasehold.model.draft import LeaseDraft, LendWish, SwapWish
 from leasehold.model.errors import (
@@ -26,10 +27,8 @@ from leasehold.model.errors import (
     LendingError,
     NotEnoughError,
     NotFoundError,
-    NotLendableError,
     StaleError,
     SubLeaseFixedError,
-    SubLeaseLevelError,
     SwapUnfinishedError,
     TooManyLeasesError,
     TooMuchHeldError,

@@ -14,19 +14,20 @@ from sqlalchemy.exc import IntegrityError
 
 from leasehold.db.allocation import Grant, end_allocations, insert_allocations
 from leasehold.db.idempotency import keep_key
-from leasehold.db.lease import find_lease, insert_lease, save_lease
+from leasehold.db.lease import find_lease, find_leases, insert_lease, save_lease
 from leasehold.db.outbox import put_event
 from leasehold.db.pool import bump_pools
 from leasehold.db.resource import resources_by_number
+from leasehold.db.sub_lease import sub_leases_of
 from leasehold.db.task import LEASE, add_task, hurry_task
 from leasehold.enforcement.external import ExternalCall
+from leasehold.features.lending.lendable import Lendable, check_lends, lendable
 from leasehold.leasing.allocations import held_by
 from leasehold.leasing.approval import approved
 from leasehold.leasing.decide import Asked
 from leasehold.leasing.dry_run import undo
 from leasehold.leasing.external_view import ExternalView
 from leasehold.leasing.flags import Flags, changed, put_flag_event, with_flags
-from leasehold.leasing.lendable import Lendable, check_lends, lendable
 from leasehold.leasing.new_lease import new_lease
 from leasehold.leasing.offer_claim import check_open
 from leasehold.leasing.once import done_before
@@ -223,3 +224,10 @@ def check_end(end: datetime, lender: Lease, now: datetime) -> None:
     if not now < end <= lender.window.end:
         message = f"A sub-lease ends later than now, and with its lease at {lender.window.end:%Y-%m-%d %H:%M} UTC."
         raise InvalidDateError(message, field="end_date")
+
+
+def list_sub_leases(service: Service, lease_id: str) -> list[Lease]:
+    """Return the sub-leases of a lease that are not deleted, without their allocations, oldest first."""
+    with service.db.reading() as connection:
+        found = sub_leases_of(connection, lease_id)
+        return find_leases(connection, found) if found else []

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.api.test_sub_leases import ALT, V1_3, active, ask
+from tests.features.lending.test_sub_leases_api import ALT, V1_3, active, ask
 from tests.v1.world import ADMIN, MEMBER
 
 if TYPE_CHECKING:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from leasehold.conf.settings import LeaseSettings, LimitSettings
+from leasehold.features.lending.model import OffersOverlapError, TooManyPublishedError
+from leasehold.features.lending.options import LendingSettings
+from leasehold.features.lending.publish import get_published, list_published, publish, withdraw
 from leasehold.features.owned_resource.use import end_lease
-from leasehold.leasing.published_offer import get_published, list_published, publish, withdraw
 from leasehold.model.caller import Caller
 from leasehold.model.errors import (
     ClaimedError,
@@ -20,10 +22,8 @@ from leasehold.model.errors import (
     NotEnoughError,
     NotFoundError,
     NotFreeInOfferError,
-    OffersOverlapError,
     OutsideOfferError,
     TooManyLeasesError,
-    TooManyPublishedError,
 )
 from leasehold.model.published_offer import Publication
 from leasehold.model.resource import HOST
@@ -79,9 +79,14 @@ def test_offers_of_one_resource_do_not_overlap(lent: World) -> None:
     lent.publish("cmp-01", 2, 4)
 
 
+def _having(world: World, limit: int) -> World:
+    settings = world.service.settings.having(LendingSettings(published_offers=limit))
+    return replace(world, service=replace(world.service, settings=settings))
+
+
 def test_a_project_has_a_limited_number_of_offers(lent: World) -> None:
     lease = lent.active(hosts(), end=4)
-    few = lent.with_settings(manager=replace(lent.service.settings.manager, published_offers=2))
+    few = _having(lent, 2)
     first = few.publish("cmp-01", 5, 6)
     few.publish("cmp-01", 6, 7)
     with pytest.raises(TooManyPublishedError, match="2 published offers"):
@@ -94,7 +99,7 @@ def test_a_project_has_a_limited_number_of_offers(lent: World) -> None:
     few.offer_part(lease, end=3)
     run_until(few, few.hour(3))
     few.publish("cmp-01", 7, 8)
-    none = lent.with_settings(manager=replace(lent.service.settings.manager, published_offers=0))
+    none = _having(lent, 0)
     with pytest.raises(TooManyPublishedError, match="switched off"):
         none.publish("cmp-01", 8, 9)
 

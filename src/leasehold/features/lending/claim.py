@@ -8,10 +8,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from leasehold.features.lending.publish import free_of_offer, get_published
+from leasehold.features.lending.publish_part import claim_part
 from leasehold.leasing.create import create_lease, try_creation
 from leasehold.leasing.once import done_before
-from leasehold.leasing.published_offer import free_of_offer, get_published
-from leasehold.leasing.sub_offer import claim_part
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.draft import LeaseDraft, Once
 from leasehold.model.errors import InvalidInputError, NotFoundError

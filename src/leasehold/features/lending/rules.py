@@ -1,13 +1,15 @@
-"""The rules about published offers."""
+"""The rules about published offers, and about what leases lend."""
 
 from __future__ import annotations
 
-from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, rule
+from leasehold.api.policies.base import ADMIN, MEMBER_OR_ADMIN, READER_OR_ADMIN, rule
 
 GET = "leasehold:published_offers:get"
 POST = "leasehold:published_offers:post"
 DELETE = "leasehold:published_offers:delete"
 CLAIM = "leasehold:published_offers:claim"
+LEND = "leasehold:leases:lend"
+OFFER = "leasehold:leases:offer"
 
 _ALL, _ONE = "/v1/published-offers", "/v1/published-offers/{published_id}"
 
@@ -36,5 +38,20 @@ RULES = [
         MEMBER_OR_ADMIN,
         "Claim a part of a published offer, which makes a lease; blazar:leases:post is needed too.",
         f"POST {_ONE}/claims",
+    ),
+    rule(
+        LEND,
+        ADMIN,
+        "Lend hosts of a lease to another project, which is not asked and whose limits count; blazar:leases:put is "
+        "needed too.",
+        "POST /v1/leases/{lease_id}/sub-leases",
+    ),
+    rule(
+        OFFER,
+        MEMBER_OR_ADMIN,
+        "Publish hosts of a lease for other projects to claim, and take back what was lent; blazar:leases:put is "
+        "needed too.",
+        "POST /v1/leases/{lease_id}/published-offers",
+        "DELETE /v1/leases/{lease_id}/sub-leases/{sub_lease_id}",
     ),
 ]

@@ -10,26 +10,29 @@ from leasehold.api.handlers.lease import asking_once, reply_in_callers_name, wou
 from leasehold.api.handlers.resource import known
 from leasehold.api.once import fingerprint, idempotency_key
 from leasehold.api.paging import ListKeys
-from leasehold.api.views.published_offer import show_free, show_published
-from leasehold.leasing import published_offer as offers
-from leasehold.leasing.claim_offer import claim_offer
-from leasehold.leasing.sub_offer import publish_part
+from leasehold.features.lending import publish as offers
+from leasehold.features.lending.claim import claim_offer
+from leasehold.features.lending.publish_part import publish_part
 from leasehold.model.published_offer import ClaimDraft, PartPublication, Publication
+from leasehold.model.resource import HOST
 
 LISTED = ListKeys(texts=("name", "status"), sorts=("created_at", "start_date", "end_date", "name", "status"))
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
     from leasehold.api.call import Call
-    from leasehold.api.models.published_offer import (
+    from leasehold.features.lending.bodies import (
         ClaimCreation,
+        FreeRange,
         PublishedOfferAnswer,
         PublishedOfferCreation,
         SubOfferCreation,
     )
     from leasehold.model.lease import Lease
     from leasehold.model.published_offer import PublishedOffer
+    from leasehold.model.windows import Window
 
 
 def list_published(call: Call) -> Reply:
@@ -119,3 +122,31 @@ def _shown(call: Call, offer: PublishedOffer, now: datetime) -> PublishedOfferAn
 def _reply(call: Call, offer: PublishedOffer) -> Reply:
     free = show_free(offers.free_of_offer(call.service, offer))
     return Reply({"published_offer": {**_shown(call, offer, call.service.now()), "free": free}})
+
+
+def show_published(offer: PublishedOffer, now: datetime, *, owner: bool) -> PublishedOfferAnswer:
+    """Return an offer; only `owner` says whose it is and of what. Times are in ISO 8601 with the zone."""
+    resource, part = offer.resource, offer.part
+    return {
+        "id": offer.id,
+        "name": offer.name,
+        "status": offer.status(now).value,
+        "resource_type": HOST if part is not None else None if resource is None else resource.type,
+        "resource_id": None if resource is None or not owner else resource.id,
+        "resource_name": None if resource is None or not owner else resource.label,
+        "capacity": dict(resource.capacity if resource else part.capacity if part else {}),
+        "lease_id": None if part is None or not owner else part.lease_id,
+        "amount": None if part is None else part.amount,
+        "left": None if part is None else part.left,
+        "project_id": offer.project_id if owner else None,
+        "user_id": offer.user_id if owner else None,
+        "for_project_id": offer.for_project if owner else None,
+        "start_date": offer.window.start.isoformat(),
+        "end_date": offer.window.end.isoformat(),
+        "created_at": offer.created_at.isoformat(),
+    }
+
+
+def show_free(ranges: Iterable[Window]) -> list[FreeRange]:
+    """Return what of an offer can be claimed."""
+    return [{"start_date": each.start.isoformat(), "end_date": each.end.isoformat()} for each in ranges]

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 from leasehold.api import dates
 from leasehold.api.call import Reply
+from leasehold.api.dates import to_wire
 from leasehold.api.handlers.lease import asking_once, matched_generation
 from leasehold.api.once import fingerprint, idempotency_key
 from leasehold.api.policies import host as host_rules
-from leasehold.api.views.sub_lease import show_sub_lease
+from leasehold.features.lending.lend import lend, list_sub_leases
 from leasehold.leasing.delete import delete_lease
-from leasehold.leasing.lend import lend
-from leasehold.leasing.sub_lease import list_sub_leases
 from leasehold.model.draft import LendWish, Once
 from leasehold.model.errors import InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
-    from leasehold.api.models.sub_lease import SubLeaseCreation
+    from leasehold.features.lending.bodies import SubLeaseAnswer, SubLeaseCreation
     from leasehold.model.lease import Lease
+    from leasehold.resource_types.registry import ResourceTypes
 
 
 def list_all(call: Call, lease: Lease) -> Reply:
@@ -56,3 +56,16 @@ def delete(call: Call, lease: Lease, sub_lease_id: str) -> Reply:
         raise NotFoundError("sub_lease_id", sub_lease_id)
     delete_lease(call.service, sub_lease_id)
     return Reply()
+
+
+def show_sub_lease(lease: Lease, types: ResourceTypes) -> SubLeaseAnswer:
+    """Return what the lender may know: its name is that of the project that has it, which may have changed it."""
+    return {
+        "id": lease.id,
+        "parent_id": "" if lease.lent is None else lease.lent.lease_id,
+        "project_id": lease.project_id,
+        "start_date": to_wire(lease.window.start),
+        "end_date": to_wire(lease.window.end),
+        "status": lease.status.value,
+        "amount": sum(types.amount(part) for part in lease.reservations),
+    }

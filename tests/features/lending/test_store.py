@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from leasehold.db.history import purge
-from leasehold.leasing.published_offer import list_published, withdraw
+from leasehold.features.lending.options import LendingSettings
+from leasehold.features.lending.publish import list_published, withdraw
 from tests.db.examples import outcomes_at_once
 from tests.factory import ALT, DEMO, hosts, make_service, open_service
 from tests.stateful.audit import audit
@@ -48,8 +49,7 @@ def test_one_of_several_overlapping_offers_is_published(worlds: list[World]) -> 
 
 
 def test_no_more_is_published_than_a_project_may_have(worlds: list[World]) -> None:
-    settings = worlds[0].service.settings
-    strict = replace(settings, manager=replace(settings.manager, published_offers=1))
+    strict = worlds[0].service.settings.having(LendingSettings(published_offers=1))
     few = [replace(each, service=replace(each.service, settings=strict)) for each in worlds]
     works = [partial(world.publish, "cmp-01", first, first + 1) for first, world in enumerate(few, 2)]
     assert sorted(outcomes_at_once(*works)) == ["done", *["leasehold.published_offers.too_many"] * 2]

@@ -45,6 +45,7 @@ NAVIGATION: Mapping[str, Chapters] = {
         ],
         "Change it": [
             "docs/start-here",
+            "docs/glossary",
             "docs/design",
             "CONTRIBUTING",
             "SECURITY",

@@ -248,8 +248,7 @@ class World:
         """Lend the hosts with these labels, or an amount of hosts, up to so many hours after `START`."""
         until = None if end is None else self.hour(end)
         wish = LendWish("lent", to, until, hosts=labels, amount=amount)
-        # The core's tests run without the feature as well.
-        from leasehold.features.lending.lend import lend  # noqa: PLC0415
+        from leasehold.features.lending.lend import lend  # noqa: PLC0415 - the core's tests run without it
 
         return lend(self.service, Caller("alice", lease.project_id), lease.id, wish)
 
@@ -259,9 +258,8 @@ class World:
 
     def maintain(self, *labels: str, start: float = 0, end: float = 1, on_conflict: str = "refuse") -> Lease:
         """Make a maintenance window on the hosts with these labels; `start` and `end` are hours after `START`."""
-        # The core's tests run without the feature as well.
-        from leasehold.features.maintenance.model import MaintenanceDraft, OnConflict  # noqa: PLC0415
-        from leasehold.features.maintenance.use import make_maintenance  # noqa: PLC0415
+        from leasehold.features.maintenance.model import MaintenanceDraft, OnConflict  # noqa: PLC0415 - the core's tests run without it
+        from leasehold.features.maintenance.use import make_maintenance  # noqa: PLC0415 - the core's tests run without it
 
         ids = {each.label: each.id for each in self.listed()}
         hosts = [ids[label] for label in labels]
@@ -299,7 +297,7 @@ class World:
         kind = HOST if label in {each.label for each in self.listed()} else FLOATING_IP
         ident = next(each.id for each in queries.list_resources(self.service, kind) if each.label == label)
         wish = Publication("lent", kind, ident, self.hour(start), self.hour(end), **more)
-        from leasehold.features.lending.publish import publish  # noqa: PLC0415
+        from leasehold.features.lending.publish import publish  # noqa: PLC0415 - the core's tests run without it
 
         return publish(self.service, caller, wish)
 
@@ -307,7 +305,7 @@ class World:
         """Publish hosts of a lease; `start` and `end` are hours after `START`, without them now and its end."""
         start, until = more.pop("start", None), None if end is None else self.hour(end)
         wish = PartPublication("part", amount, self.now() if start is None else self.hour(start), until, **more)
-        from leasehold.features.lending.publish_part import publish_part  # noqa: PLC0415
+        from leasehold.features.lending.publish_part import publish_part  # noqa: PLC0415 - the core's tests run without it
 
         return publish_part(self.service, Caller("alice", lease.project_id), lease.id, wish)
 
@@ -323,13 +321,13 @@ class World:
         """Claim a part of a published offer; `start` and `end` are hours after `START`."""
         first, last = (None if each is None else self.hour(each) for each in (start, end))
         draft = ClaimDraft("claimed", first, last, fingerprint=f"{offer.id} {start} {end} {more}", **more)
-        from leasehold.features.lending.claim import claim_offer  # noqa: PLC0415
+        from leasehold.features.lending.claim import claim_offer  # noqa: PLC0415 - the core's tests run without it
 
         return claim_offer(self.service, caller, offer.id, draft, key)
 
     def free(self, offer: PublishedOffer) -> list[tuple[float, float]]:
         """Return what of a published offer can be claimed, in hours after `START`."""
-        from leasehold.features.lending.publish import free_of_offer, get_published  # noqa: PLC0415
+        from leasehold.features.lending.publish import free_of_offer, get_published  # noqa: PLC0415 - the core's tests run without it
 
         found = free_of_offer(self.service, get_published(self.service, offer.id, None))
         return [((each.start - START) / timedelta(hours=1), (each.end - START) / timedelta(hours=1)) for each in found]

@@ -18,8 +18,8 @@ from leasehold.leasing.allocations import pools_of
 from leasehold.leasing.end_notices import note_end
 from leasehold.leasing.holds import held_pools, is_held, let_go
 from leasehold.leasing.sub_lease import Return, ended_at, lock_lender, sub_leases_with, takes_back
-from leasehold.leasing.unit import bump_and_hurry
-from leasehold.model.errors import NotFoundError, StaleError
+from leasehold.leasing.unit import bump_and_hurry, look_at
+from leasehold.model.errors import StaleError
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.segment import Cause
 from leasehold.model.states import EventType, LeaseStatus
@@ -51,9 +51,7 @@ def delete_lease(service: Service, lease_id: str, if_generation: int | None = No
     `check` raises about the lease that is locked.
     """
     with service.db.reading() as connection:
-        seen = find_lease(connection, lease_id)
-    if seen is None:
-        raise NotFoundError("lease_id", lease_id)
+        seen = look_at(connection, lease_id)
     if seen.status is LeaseStatus.DELETING:
         return
     service.db.transact(_Deletion(service, seen, if_generation, check))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from leasehold.db.lease import find_lease
 from leasehold.db.resource import changed_in_the_cloud, failed_resources
 from leasehold.leasing.heal import Healing, Round, healable, stuck_now
 from leasehold.leasing.lapse import decide_anew
@@ -20,9 +19,7 @@ from leasehold.model.errors import (
     BusyError,
     ConflictError,
     NoReplacementError,
-    NotFoundError,
     NothingToHealError,
-    StaleError,
 )
 from leasehold.model.heal_policy import HealPolicy
 
@@ -77,11 +74,8 @@ class _Work:
 
     def __call__(self, evaluated: Evaluated, connection: Connection) -> Lease:
         generations = self.healing.lock(connection)
-        lease, now = find_lease(connection, self.healing.lease_id, lock=True), self.service.now()
-        if lease is None:
-            raise NotFoundError("lease_id", self.healing.lease_id)
-        if self.if_generation not in (None, lease.generation):
-            raise StaleError
+        lease = look_at(connection, self.healing.lease_id, self.if_generation, lock=True)
+        now = self.service.now()
         if is_over(lease) or lease.waits:
             message = f"The lease is {lease.status} and has no resources, so there is nothing to replace."
             raise ConflictError(message)

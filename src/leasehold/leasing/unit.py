@@ -44,9 +44,9 @@ def look_again(lease_id: str, attempt: Callable[[], T]) -> T:
     raise BusyError(message)
 
 
-def look_at(connection: Connection, lease_id: str, if_generation: int | None = None) -> Lease:
-    """Return a lease; raises NotFoundError, and StaleError when its generation is not `if_generation`."""
-    lease = find_lease(connection, lease_id)
+def look_at(connection: Connection, lease_id: str, if_generation: int | None = None, *, lock: bool = False) -> Lease:
+    """Return a lease, with `lock` locked; raises NotFoundError, and StaleError when it is not of `if_generation`."""
+    lease = find_lease(connection, lease_id, lock=lock)
     if lease is None:
         raise NotFoundError("lease_id", lease_id)
     if if_generation not in (None, lease.generation):

@@ -20,6 +20,7 @@ from leasehold.features.lending.publish import absent, check_few, get_published
 from leasehold.leasing.allocations import held_by
 from leasehold.leasing.dates import earliest
 from leasehold.leasing.dry_run import tried
+from leasehold.leasing.unit import look_at
 from leasehold.model.draft import LendWish, Once
 from leasehold.model.errors import (
     BusyError,
@@ -58,16 +59,12 @@ def publish_part(service: Service, caller: Caller, lease_id: str, wish: PartPubl
     lease; TooManyPublishedError.
     """
     with service.db.reading() as connection:
-        seen = find_lease(connection, lease_id)
-    if seen is None:
-        raise NotFoundError("lease_id", lease_id)
+        seen = look_at(connection, lease_id)
 
     def work(connection: Connection) -> PublishedOffer:
         check_few(service, connection, seen.project_id)
         generations, now = lock_pools(connection, {HOST_POOL}), service.now()
-        lease = find_lease(connection, lease_id, lock=True)
-        if lease is None:
-            raise NotFoundError("lease_id", lease_id)
+        lease = look_at(connection, lease_id, lock=True)
         part = part_to_lend(lease, wish.reservation_id)
         if wish.for_project == lease.project_id:
             raise InvalidInputError(OWN, field="for_project_id")

@@ -122,7 +122,8 @@ def main() -> int:
         write_page(Record.read(KEPT))
         return 0
     if args.accept:
-        _keep(Record.read(LAST))
+        again = [Record.read(OUT / f"{name}.json") for name in args.names]
+        _keep(Record.read(LAST).with_later(again))
         return 0
     load = os.getloadavg()[0]
     names = [name for name in BENCHMARKS if name in (args.names or DEFAULT)]
@@ -149,7 +150,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--accept",
         action="store_true",
-        help=f"write {PAGE.name}, {KEPT.name} and the plots of the last run of everything, with the figures that grew",
+        help=f"write {PAGE.name}, {KEPT.name} and the plots of the last run of everything, with the figures that grew; "
+        "those that are named are as they were measured last",
     )
     parser.add_argument(
         "--write",

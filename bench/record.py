@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from bench.row import Course, Point, Row
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 
@@ -35,6 +36,12 @@ class Record:
     def rows(self) -> tuple[Row, ...]:
         """All rows, in the order of the page."""
         return tuple(row for group in self.groups for row in group.rows)
+
+    def with_later(self, others: Sequence[Self]) -> Self:
+        """Return the run with the groups of later runs in place of its own, and their commands beside its own."""
+        later = {group.name: group for other in others for group in other.groups}
+        command = "; ".join(dict.fromkeys([self.command, *(other.command for other in others)]))
+        return replace(self, command=command, groups=tuple(later.get(group.name, group) for group in self.groups))
 
     def write(self, path: Path) -> None:
         """Store the run as JSON, one row per line, each with its verdict."""

@@ -35,7 +35,7 @@ ALONE: Final = {
 with the console."""
 HEAD: Final = """# Results
 
-Written by `{command}` on {date}, on one machine in one run. Budgets are those of the design. A ratio is
+Written by `{command}` on {date}, on one machine, each group in one run. Budgets are those of the design. A ratio is
 the measured figure divided by the one that stands beside the ratio.
 
 | | |

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -149,6 +150,13 @@ def test_what_was_accepted_stands_on_the_page(page: Path) -> None:
     assert f"* {SMALLER.name}: 18 ms, was 9, 2.00 times as much at the same speed\n" in page.read_text()
     results.write_page(run_of(SMALLER))
     assert "grew" not in page.read_text()
+
+
+def test_groups_that_are_measured_again_take_the_place_of_their_own() -> None:
+    first, again = run_of(SMALLER), run_of(replace(SMALLER, measured=17.0))
+    merged = replace(first, command="all").with_later([replace(again, command="again")])
+    assert ([row.measured for row in merged.rows], merged.command) == ([17.0], "all; again")
+    assert first.with_later([]) == first
 
 
 def test_the_page_of_the_repository_is_as_its_figures_say() -> None:

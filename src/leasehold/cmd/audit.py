@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 
 from leasehold import conf
 from leasehold.cloud.ports import CloudError
-from leasehold.cmd.state import state_database
+from leasehold.cmd.database import load_config
 from leasehold.db import schema
 from leasehold.db.clock import shared_clock
 from leasehold.db.store import Database
-from leasehold.features import registry
 from leasehold.leasing.audit.cloud import Pace, audit_cloud
 from leasehold.leasing.audit.db import Received, audit_database, audit_received
 from leasehold.leasing.audit.repair import repair
@@ -89,7 +88,7 @@ def _look(args: Namespace, engine: Engine) -> _Report:
     service, unseen = None, NOT_ASKED if args.database_only else None
     try:
         if args.repair or not args.database_only:
-            service = service_on(engine, configuration(args, engine), Event())
+            service = service_on(engine, load_config(args, engine), Event())
         if service is not None and not args.database_only:
             found += audit_cloud(service, Pace())
     except (CloudError, conf.ConfigurationError, PluginError) as error:
@@ -119,15 +118,6 @@ def _event(path: str, number: int, line: str) -> Iterator[Received]:
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         message = f"line {number} of {path} is no CloudEvent of this service: each line has one, as the webhook got it."
         raise ArgumentTypeError(message) from error
-
-
-def configuration(args: Namespace, engine: Engine) -> conf.Config:
-    """Return the configuration; for the database of leasehold-standalone the default cloud is the sandbox."""
-    standalone = engine.url.database == str(state_database())
-    defaults = {("cloud", "driver"): "sandbox"} if standalone else None
-    return registry.load(
-        ["--config-file", args.config_file] if args.config_file else [], prog=args.prog, defaults=defaults
-    )
 
 
 def _print_json(report: _Report) -> None:

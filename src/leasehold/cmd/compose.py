@@ -30,9 +30,9 @@ from leasehold.manager.metrics import metrics_served
 from leasehold.manager.monitor import Monitor
 from leasehold.manager.periodic_thread import PeriodicThread
 from leasehold.manager.worker import Worker
+from leasehold.resource_types.policies import load_weighers
 from leasehold.resource_types.registry import PluginError, load_types
 from leasehold.resource_types.strategy import load_strategy
-from leasehold.resource_types.weighers import load_weighers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

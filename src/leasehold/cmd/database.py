@@ -40,9 +40,15 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("--config-file", metavar="FILE", help="default: ./leasehold.conf, else /etc/leasehold")
 
 
-def load_config(args: Namespace) -> conf.Config:
-    """Return the configuration that the options name; raises ConfigurationError with a sentence."""
-    return registry.load(["--config-file", args.config_file] if args.config_file else [], prog=args.prog)
+def load_config(args: Namespace, engine: Engine | None = None) -> conf.Config:
+    """Return the configuration that the options name; raises ConfigurationError with a sentence.
+
+    For the database of `leasehold-standalone` the default cloud is the sandbox.
+    """
+    standalone = engine is not None and engine.url.database == str(state_database())
+    defaults = {("cloud", "driver"): "sandbox"} if standalone else None
+    files = ["--config-file", args.config_file] if args.config_file else []
+    return registry.load(files, prog=args.prog, defaults=defaults)
 
 
 def database_url(args: Namespace) -> str:

@@ -7,8 +7,7 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from leasehold.cloud.ports import CloudError
-from leasehold.cmd.audit import configuration
-from leasehold.cmd.database import OperatorError
+from leasehold.cmd.database import OperatorError, load_config
 from leasehold.db import schema
 from leasehold.resource_types.registry import PluginError
 
@@ -33,7 +32,7 @@ def run(args: Namespace, engine: Engine) -> int:
 
     schema.check(engine)
     try:
-        service = service_on(engine, configuration(args, engine), Event())
+        service = service_on(engine, load_config(args, engine), Event())
         found = planned(service) if args.dry_run else follow(service)
     except (CloudError, PluginError) as error:
         raise OperatorError(str(error)) from error

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from oslo_config import cfg
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from oslo_config import cfg
 
 Values = TypeVar("Values")
 
@@ -29,3 +29,12 @@ class Options(Generic[Values]):
     def read_from(self, conf: cfg.ConfigOpts) -> Values:
         """Return the settings; raises ConfigurationError."""
         return self.read(conf[self.group])
+
+
+def count_option(settings: type[Values], text: str) -> Options[Values]:
+    """Return the option of settings that are one number, which has the name of their field in `[manager]`."""
+    (field,) = fields(settings)  # type: ignore[arg-type]  # the settings of each feature are a dataclass.
+    option = cfg.IntOpt(field.name, default=field.default, min=0, help=text)
+    return Options(
+        "manager", [option], settings, lambda manager: settings(**{field.name: getattr(manager, field.name)})
+    )

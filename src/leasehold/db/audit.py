@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, or_, select
 
 from leasehold.db.allocation import as_allocation
-from leasehold.db.dialects import IDS, AmongIds
+from leasehold.db.dialects import IDS, AmongIds, rows_among
 from leasehold.db.ending import FOR_GOOD, counted_end
 from leasehold.db.resource import resources_by_number
 from leasehold.db.tables import allocations, idempotency_keys, leases, outbox, reservations, resources, tasks
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from leasehold.model.resource import Resource
 
 BATCH = 10_000
-FEW = 500
-"""Ids in one query, so that no database refuses it as too long."""
 _WORK = (tasks.c.due_at, tasks.c.claim_until, tasks.c.attempts, tasks.c.refusals, tasks.c.last_error)
 
 
@@ -94,16 +92,10 @@ def kept_allocations(connection: Connection, now: datetime) -> Iterator[tuple[Re
 def work_for(connection: Connection, kind: str, subjects: Collection[str] | None = None) -> dict[str, list[Work]]:
     """Return the tasks of a kind by their subject; with `subjects`, only theirs."""
     query = select(tasks.c.subject, *_WORK).where(tasks.c.kind == kind)
-    wanted = None if subjects is None else sorted(subjects)
-    questions = (
-        [query]
-        if wanted is None
-        else [query.where(tasks.c.subject.in_(wanted[place : place + FEW])) for place in range(0, len(wanted), FEW)]
-    )
     found: dict[str, list[Work]] = defaultdict(list)
-    for question in questions:
-        for subject, *values in connection.execute(question):
-            found[subject].append(Work(*values))
+    rows = connection.execute(query) if subjects is None else rows_among(connection, query, tasks.c.subject, subjects)
+    for subject, *values in rows:
+        found[subject].append(Work(*values))
     return found
 
 
@@ -217,13 +209,10 @@ def leases_using(connection: Connection, resource_type: str) -> list[str]:
 def owners(connection: Connection, reservation_ids: Collection[str]) -> dict[str, Owner]:
     """Return the owners of these reservations by id, also of deleted ones; unknown ids are left out."""
     query = select(reservations.c.id, reservations.c.lease_id, reservations.c.status, leases.c.deleted_at).join(leases)
-    found: dict[str, Owner] = {}
-    wanted = sorted(reservation_ids)
-    for begin in range(0, len(wanted), FEW):
-        for row in connection.execute(query.where(reservations.c.id.in_(wanted[begin : begin + FEW]))):
-            over = row.deleted_at is not None or row.status == ReservationStatus.DELETED
-            found[row.id] = Owner(row.lease_id, over)
-    return found
+    return {
+        row.id: Owner(row.lease_id, row.deleted_at is not None or row.status == ReservationStatus.DELETED)
+        for row in rows_among(connection, query, reservations.c.id, reservation_ids)
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,13 +231,10 @@ def holders(connection: Connection, numbers: Collection[int], now: datetime) -> 
     query = query.where(or_(begun, allocations.c.released_at.is_(None)))
     present: dict[int, set[str]] = defaultdict(set)
     former: dict[int, set[str]] = defaultdict(set)
-    wanted = sorted(numbers)
-    for begin in range(0, len(wanted), FEW):
-        rows = connection.execute(query.where(allocations.c.resource_number.in_(wanted[begin : begin + FEW])))
-        for row in rows:
-            (present if row.released_at is None else former)[row.resource_number].add(row.project_id)
+    for row in rows_among(connection, query, allocations.c.resource_number, numbers):
+        (present if row.released_at is None else former)[row.resource_number].add(row.project_id)
     return {
-        number: Holders(frozenset(present[number]), frozenset(former[number] - present[number])) for number in wanted
+        number: Holders(frozenset(present[number]), frozenset(former[number] - present[number])) for number in numbers
     }
 
 

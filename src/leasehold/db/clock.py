@@ -25,7 +25,7 @@ from sqlalchemy.exc import ProgrammingError, SQLAlchemyError
 
 from leasehold.db.engine import open_aside
 from leasehold.db.tables import clock as clock_table
-from leasehold.metrics.clock import clock_held
+from leasehold.metrics.database import clock_held
 
 if TYPE_CHECKING:
     from collections.abc import Callable

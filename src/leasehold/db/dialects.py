@@ -10,11 +10,15 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
 if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement, Dialect
+    from collections.abc import Iterable, Iterator
+
+    from sqlalchemy import ColumnElement, Connection, Dialect, Row, Select
     from sqlalchemy.sql.compiler import DDLCompiler, SQLCompiler
 
 IDS = "ids"
 """The parameter of `AmongIds`: a list of texts."""
+PART = 500
+"""Values in one statement, so that no database refuses it as too long."""
 
 
 class AmongIds(FunctionElement[Any]):
@@ -32,6 +36,15 @@ class AmongIds(FunctionElement[Any]):
 def among_few(column: ColumnElement[Any]) -> ColumnElement[bool]:
     """Return the condition that a column is one of the texts of the parameter `IDS`, each of which is a parameter."""
     return column.in_(bindparam(IDS, expanding=True))
+
+
+def rows_among(
+    connection: Connection, query: Select[Any], column: ColumnElement[Any], values: Iterable[Any]
+) -> Iterator[Row[*tuple[Any, ...]]]:
+    """Yield the rows of a query whose column is one of these values; a statement for each `PART` of them."""
+    wanted = sorted(values)
+    for first in range(0, len(wanted), PART):
+        yield from connection.execute(query.where(column.in_(wanted[first : first + PART])))
 
 
 class JsonText(FunctionElement[str]):

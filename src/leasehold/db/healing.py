@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import and_, func, or_, select
 
+from leasehold.db.dialects import rows_among
 from leasehold.db.tables import allocations, events, leases, reservations, resources, tasks
 from leasehold.db.task import LEASE
 from leasehold.model.segment import GIVEN_UP
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from sqlalchemy import ColumnElement, Connection
-
-FEW = 500
-"""Ids in one query, so that no database refuses it as too long."""
 
 
 def lacking_leases(connection: Connection, now: datetime, until: datetime | None) -> dict[str, int]:
@@ -98,9 +96,7 @@ def _lacking(now: datetime) -> Iterable[ColumnElement[bool]]:
 def types_of(connection: Connection, lease_ids: Collection[str]) -> dict[str, set[str]]:
     """Return the resource types of the reservations of these leases."""
     found: dict[str, set[str]] = defaultdict(set)
-    wanted = sorted(lease_ids)
     query = select(reservations.c.lease_id, reservations.c.resource_type).distinct()
-    for begin in range(0, len(wanted), FEW):
-        for row in connection.execute(query.where(reservations.c.lease_id.in_(wanted[begin : begin + FEW]))):
-            found[row.lease_id].add(row.resource_type)
+    for row in rows_among(connection, query, reservations.c.lease_id, lease_ids):
+        found[row.lease_id].add(row.resource_type)
     return found

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from leasehold.model.windows import Window
+
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from leasehold.db.project import Allocated
+    from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
     from leasehold.model.use import Use
-    from leasehold.model.windows import Window
 
 
 class Amounts(Protocol):
@@ -64,3 +66,8 @@ class Deciding:
     use: ProjectUse
     now: datetime
     types: Amounts
+
+    def counted(self, lease: Lease, longest: timedelta) -> Window:
+        """Return the window that limits of time count: without an end for the `longest` from now or the start."""
+        window = lease.counted_window
+        return Window(window.start, max(window.start, self.now) + longest) if lease.open_ended else window

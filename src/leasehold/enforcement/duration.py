@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leasehold.enforcement.open_end import counted
 from leasehold.model.errors import InvalidInputError, LimitExceededError
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ class MaxLeaseDurationFilter:
             raise InvalidInputError(reason, field="end_date")
 
     def _reason(self, lease: Lease, deciding: Deciding) -> str | None:
-        duration = counted(lease, self._open_ended, deciding.now).duration
+        duration = deciding.counted(lease, self._open_ended).duration
         if self._most is None or lease.project_id in self._exempt or duration <= self._most:
             return None
         seconds = duration.total_seconds()

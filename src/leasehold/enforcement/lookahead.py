@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leasehold.enforcement.open_end import counted
 from leasehold.model.errors import TooFarAheadError
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ class MaxLookaheadFilter:
             _check("end", self._end_of(proposed, deciding), self._end, deciding.now)
 
     def _end_of(self, lease: Lease, deciding: Deciding) -> datetime:
-        return counted(lease, self._open_ended, deciding.now).end if lease.open_ended else lease.window.end
+        return deciding.counted(lease, self._open_ended).end if lease.open_ended else lease.window.end
 
 
 def _check(what: str, moment: datetime, most: timedelta | None, now: datetime) -> None:

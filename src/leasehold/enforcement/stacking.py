@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold.db.project import host_seconds, peak
-from leasehold.enforcement.open_end import counted
 from leasehold.model.errors import TooManyHoursError, TooManyLeasesError, TooMuchHeldError
 
 if TYPE_CHECKING:
@@ -110,7 +109,7 @@ class StackingFilter:
 
     def _ahead(self, lease: Lease, deciding: Deciding) -> int:
         """Return the seconds of a lease that lie ahead."""
-        window = counted(lease, self._open_ended, deciding.now)
+        window = deciding.counted(lease, self._open_ended)
         return max(0, int((window.end - max(window.start, deciding.now)).total_seconds()))
 
 

@@ -1,10 +1,10 @@
-"""The pools of database connections of a process: how many are used, and how many there may be."""
+"""The database of a process: its pools of connections, how much of them is used, and whether its clock is followed."""
 
 from __future__ import annotations
 
 from prometheus_client import Gauge
 
-# Of several processes that answer for each other, the one that set it last.
+# Of several processes that answer for each other, the one that set it last: the value of a dead one does not stay.
 USED = Gauge(
     "leasehold_database_connections_used",
     "Database connections that are used now, by pool: `writes` or `reads`. SQLite has one pool for both, `writes`.",
@@ -15,6 +15,11 @@ LIMIT = Gauge(
     "leasehold_database_connections_limit",
     "Database connections that the pool may open.",
     ["pool"],
+    multiprocess_mode="mostrecent",
+)
+HELD = Gauge(
+    "leasehold_clock_held",
+    "1 while this process ignores a jump of the database's clock and counts on from before, else 0.",
     multiprocess_mode="mostrecent",
 )
 WRITES, READS = "writes", "reads"
@@ -28,3 +33,8 @@ def set_limit(pool: str, limit: int) -> None:
 def set_used(pool: str, used: int) -> None:
     """Note how many connections of a pool are used."""
     USED.labels(pool).set(used)
+
+
+def clock_held(*, held: bool) -> None:
+    """Note whether this process ignores a jump of the database's clock."""
+    HELD.set(int(held))

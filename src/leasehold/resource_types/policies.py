@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stevedore import DriverManager
 from stevedore.exception import NoMatches
 
+from leasehold.calendar.weighing import Weighers
 from leasehold.resource_types.registry import PluginError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+WEIGHERS = "leasehold.weighers"
 
 
 def load_policy(namespace: str, option: str, name: str) -> Any:
@@ -20,3 +26,9 @@ def load_policy(namespace: str, option: str, name: str) -> Any:
     except NoMatches as error:
         message = f"{option} names {name!r}, which no installed package provides: {error}"
         raise PluginError(message) from error
+
+
+def load_weighers(general: str, by_type: Mapping[str, str]) -> Weighers:
+    """Return the weighers of these names (feature C8); raises PluginError as `load_policy` does."""
+    own = {type_: load_policy(WEIGHERS, "[manager] weigher_by_type", name) for type_, name in by_type.items()}
+    return Weighers(load_policy(WEIGHERS, "[manager] weigher", general), own)

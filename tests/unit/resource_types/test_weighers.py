@@ -15,8 +15,8 @@ from leasehold.model.refusal import Refusal
 from leasehold.resource_types.floatingip.kind import FloatingIpKind
 from leasehold.resource_types.host.kind import HostKind
 from leasehold.resource_types.instance.kind import InstanceKind
+from leasehold.resource_types.policies import load_weighers
 from leasehold.resource_types.registry import PluginError
-from leasehold.resource_types.weighers import load_weighers
 from tests.unit.calendar.oracle import Row, columns
 from tests.unit.resource_types.pool import DAY, NETWORK, address, booked, host, hours, placed, search
 

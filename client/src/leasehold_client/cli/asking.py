@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from leasehold_client.cli.base import written
-from leasehold_client.cli.visible import visible
+from leasehold_client.cli.columns import visible
 from leasehold_client.errors import ApiError, ClientError
 
 if TYPE_CHECKING:

@@ -12,11 +12,10 @@ from cliff.command import Command
 from cliff.lister import Lister
 from cliff.show import ShowOne
 
-from leasehold_client.cli.columns import Shown, cells
+from leasehold_client.cli.columns import Shown, cells, visible
 from leasehold_client.cli.shown import show_both, show_moment
 from leasehold_client.cli.times import BadTimeError
 from leasehold_client.cli.typed import settle_ends
-from leasehold_client.cli.visible import visible
 from leasehold_client.cli.zone import users_clock
 from leasehold_client.errors import ApiError, ClientError
 from leasehold_client.wire import write_time

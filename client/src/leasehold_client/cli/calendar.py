@@ -10,9 +10,9 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from leasehold_client.cli.base import Talking
+from leasehold_client.cli.columns import one_line
 from leasehold_client.cli.drawing import Count, Row, Style, draw, draw_counts
 from leasehold_client.cli.lease_options import WEEK, add_span
-from leasehold_client.cli.visible import one_line
 from leasehold_client.errors import ApiError
 from leasehold_client.event import LATEST, LONGEST_WAIT
 from leasehold_client.lease import HOST

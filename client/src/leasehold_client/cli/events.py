@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from leasehold_client.cli import typed
 from leasehold_client.cli.base import Talking
+from leasehold_client.cli.columns import one_line
 from leasehold_client.cli.lease_options import add_repeated
 from leasehold_client.cli.shown import show_moment
 from leasehold_client.cli.times import PAST_MOMENTS
-from leasehold_client.cli.visible import one_line
 from leasehold_client.event import LATEST
 
 if TYPE_CHECKING:

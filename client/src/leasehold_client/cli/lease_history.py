@@ -6,9 +6,9 @@ import json
 from typing import TYPE_CHECKING
 
 from leasehold_client.cli.base import Talking
+from leasehold_client.cli.columns import one_line
 from leasehold_client.cli.lease_list import add_lease
 from leasehold_client.cli.shown import show_moment
-from leasehold_client.cli.visible import one_line
 
 if TYPE_CHECKING:
     import argparse

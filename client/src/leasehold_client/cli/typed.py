@@ -5,15 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from leasehold_client.cli import pairs
 from leasehold_client.cli.conditions import read_condition, with_conditions
-from leasehold_client.cli.pairs import BadPairsError
-from leasehold_client.cli.pairs import read_alternative as _read_alternative
-from leasehold_client.cli.pairs import read_change as _read_change
-from leasehold_client.cli.pairs import read_event as _read_event
-from leasehold_client.cli.pairs import read_hosts as _read_hosts
-from leasehold_client.cli.pairs import read_property as _read_property
-from leasehold_client.cli.pairs import read_reservation as _read_reservation
-from leasehold_client.cli.pairs import read_values as _read_values
 from leasehold_client.cli.times import BadTimeError, read_duration, read_end, read_moment, read_past, read_utc
 
 if TYPE_CHECKING:
@@ -29,7 +22,7 @@ def _typed(read: Callable[[str], T]) -> Callable[[str], T]:
     def convert(text: str) -> T:
         try:
             return read(text)
-        except (BadTimeError, BadPairsError) as error:
+        except (BadTimeError, pairs.BadPairsError) as error:
             raise argparse.ArgumentTypeError(str(error)) from None
 
     return convert
@@ -91,11 +84,11 @@ def wanted(text: str) -> str:
 
 
 duration = _typed(read_duration)
-reservation = _typed(lambda text: with_conditions(_read_reservation(text)))
-hosts = _typed(lambda text: with_conditions(_read_hosts(text)))
-alternative = _typed(lambda text: with_conditions(_read_alternative(text)))
-change = _typed(_read_change)
+reservation = _typed(lambda text: with_conditions(pairs.read_reservation(text)))
+hosts = _typed(lambda text: with_conditions(pairs.read_hosts(text)))
+alternative = _typed(lambda text: with_conditions(pairs.read_alternative(text)))
+change = _typed(pairs.read_change)
 condition = _typed(read_condition)
-event = _typed(_read_event)
-values = _typed(_read_values)
-key_value = _typed(_read_property)
+event = _typed(pairs.read_event)
+values = _typed(pairs.read_values)
+key_value = _typed(pairs.read_property)

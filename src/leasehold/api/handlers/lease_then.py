@@ -8,7 +8,6 @@ from leasehold.api import dates
 from leasehold.api.call import Reply
 from leasehold.api.policies import lease as lease_rules
 from leasehold.api.views.lease import show_lease
-from leasehold.api.views.lease_then import show_held_then
 from leasehold.leasing.lease_then import lease_as_of
 
 if TYPE_CHECKING:
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from leasehold.api.call import Call
+    from leasehold.api.models.lease_then import HeldThen
     from leasehold.model.lease import Lease
     from leasehold.model.segment import Segment
 
@@ -58,3 +58,14 @@ def held_as_seen(
         return hosts or (found is not None and found.kind.public)
 
     return [show_one(each, named=named(each)) for each in held]
+
+
+def show_held_then(each: Segment, *, named: bool) -> HeldThen:
+    """Return what a reservation held at a moment."""
+    return {
+        "reservation_id": each.reservation_id,
+        "resource_type": each.resource_type,
+        "name": each.label if named else None,
+        "slots": each.slots,
+        "demand": None if each.demand is None else dict(each.demand),
+    }

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.api import dates
 from leasehold.api.call import Reply
-from leasehold.api.handlers.lease_then import check_deleted, held_as_seen
+from leasehold.api.handlers.lease_then import check_deleted, held_as_seen, show_held_then
 from leasehold.api.paging import ListKeys, asked_page
 from leasehold.api.policies import lease as lease_rules
 from leasehold.api.route import V1_3
 from leasehold.api.views.lease import lease_view
-from leasehold.api.views.lease_then import show_held_then
 from leasehold.features.lease_history.bodies import LeaseHistoryAnswer
 from leasehold.features.lease_history.use import UnknownChangeError, lease_history
 from leasehold.model.paging import unknown_marker

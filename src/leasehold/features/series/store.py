@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select, update
 
+from leasehold.db.dialects import rows_among
 from leasehold.db.owned import OwnedRows
 from leasehold.db.tables import leases
 from leasehold.features.series.model import Granted, Occurrence, OccurrenceRefusal, Series
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sqlalchemy import Connection
-
-CHUNK = 500
-"""Ids in one query, so that no database refuses it as too long."""
 
 
 def _row(each: Series) -> dict[str, Any]:
@@ -71,14 +69,9 @@ def find_series(connection: Connection, ident: str, *, lock: bool = False, gone:
 
 def granted(connection: Connection, lease_ids: Sequence[str]) -> Mapping[str, Granted]:
     """Return what those of these leases are like that are not deleted, by id."""
-    found: dict[str, Granted] = {}
-    query = select(leases.c.id, leases.c.status, leases.c.start_at, leases.c.end_at).where(
-        leases.c.deleted_at.is_(None)
-    )
-    for begin in range(0, len(lease_ids), CHUNK):
-        rows = connection.execute(query.where(leases.c.id.in_(lease_ids[begin : begin + CHUNK])))
-        found |= {row.id: Granted(LeaseStatus(row.status), Window(row.start_at, row.end_at)) for row in rows}
-    return found
+    query = select(leases.c.id, leases.c.status, leases.c.start_at, leases.c.end_at)
+    rows = rows_among(connection, query.where(leases.c.deleted_at.is_(None)), leases.c.id, lease_ids)
+    return {row.id: Granted(LeaseStatus(row.status), Window(row.start_at, row.end_at)) for row in rows}
 
 
 def save_series(connection: Connection, after: Series) -> Series:

@@ -14,8 +14,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from leasehold.features.subscription.channel import DeliveryError
-from leasehold.features.subscription.deadline import cut_at, seconds_until
-from leasehold.features.subscription.tls import tls_context
+from leasehold.features.subscription.sockets import cut_at, seconds_until, tls_context
 from leasehold.http.answer import Answer
 from leasehold.model.addresses import may_be_reached
 

@@ -16,10 +16,9 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from leasehold.features.subscription.channel import Channel, DeliveryError, Sender
-from leasehold.features.subscription.deadline import cut_at, seconds_until
 from leasehold.features.subscription.letter import write_letter
 from leasehold.features.subscription.settings import MailSecurity
-from leasehold.features.subscription.tls import tls_context
+from leasehold.features.subscription.sockets import cut_at, seconds_until, tls_context
 from leasehold.model.errors import InvalidInputError
 
 if TYPE_CHECKING:

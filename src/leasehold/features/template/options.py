@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from oslo_config import cfg
-
-from leasehold.conf.options import Options
+from leasehold.conf.options import count_option
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,10 +14,7 @@ class TemplateSettings:
     templates: int = 100
 
 
-_TEMPLATES = cfg.IntOpt(
-    "templates",
-    default=TemplateSettings().templates,
-    min=0,
-    help="How many lease templates a project may have, and how many public ones there may be.",
+OPTIONS = count_option(
+    TemplateSettings,
+    "How many lease templates a project may have, and how many public ones there may be.",
 )
-OPTIONS = Options("manager", [_TEMPLATES], TemplateSettings, lambda manager: TemplateSettings(manager.templates))

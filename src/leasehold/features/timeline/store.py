@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import Integer, and_, bindparam, func, or_, select, type_coerce, union
+from sqlalchemy import Integer, and_, func, or_, select, type_coerce, union
 
+from leasehold.db.dialects import rows_among
 from leasehold.db.tables import allocations, leases, reservations, secret_keys, segments
 from leasehold.model.resource import MAINTENANCE
 from leasehold.model.states import LeaseStatus
@@ -38,11 +39,6 @@ _LEASES = (
     *(leases.c.id, leases.c.name, leases.c.status, leases.c.project_id, leases.c.user_id, leases.c.start_at),
     *(leases.c.end_at, leases.c.deleted_at, leases.c.degraded, leases.c.at_risk, leases.c.updated_at),
 )
-
-
-_BY_ID = select(*_LEASES).where(leases.c.id.in_(bindparam("ids", expanding=True)))
-CHUNK = 5_000
-"""Ids of one statement; SQLite takes 32,766 values."""
 
 
 class Range(NamedTuple):
@@ -133,10 +129,8 @@ def read_leases_then(connection: Connection, wanted: Range, moment: datetime) ->
 
 
 def leases_of(connection: Connection, ids: Collection[str]) -> Iterator[Row[*tuple[Any, ...]]]:
-    """Yield leases by their ids, deleted ones too; a statement for each `CHUNK` of them."""
-    wanted = sorted(ids)
-    for first in range(0, len(wanted), CHUNK):
-        yield from connection.execute(_BY_ID, {"ids": wanted[first : first + CHUNK]})
+    """Yield leases by their ids, deleted ones too, as `rows_among` does."""
+    return rows_among(connection, select(*_LEASES), leases.c.id, ids)
 
 
 def read_maintenances(connection: Connection) -> frozenset[str]:

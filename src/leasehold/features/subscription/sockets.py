@@ -1,15 +1,29 @@
-"""A limit of time for a whole conversation over a socket: its timeout alone lets the other side drip for ever."""
+"""Sockets to receivers and to the mail server: TLS, and a limit of time for a whole conversation.
+
+The timeout of a socket alone lets the other side drip for ever.
+"""
 
 from __future__ import annotations
 
 import socket
+import ssl
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from threading import Timer
 from time import monotonic
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+@lru_cache(maxsize=4)
+def tls_context(cafile: str | None) -> ssl.SSLContext:
+    """Return a context that trusts the authorities in a file, or with None those of the system.
+
+    Certificates are checked, and belong to the name that was asked for.
+    """
+    return ssl.create_default_context(cafile=cafile)
 
 
 def seconds_until(end: float) -> float:

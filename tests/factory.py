@@ -477,14 +477,25 @@ def make_service(
     names, lasts, clock = tuple(hosts), tuple(addresses), clock or Clock()
     if isinstance(where, Path):
         made = enrolled_database(clock.now(), settings, names, lasts) if names or lasts else planted_database()
-        world = open_service(f"sqlite:///{shutil.copy(made, where / 'leasehold.db')}", clock=clock, settings=settings)
-        for kind, found in ((HOST, world.hosts), (FLOATING_IP, world.addresses)):
-            found.update({each.label: each for each in queries.list_resources(world.service, kind)})
-    else:
-        make_schema(where)
-        world = open_service(where, clock=clock, settings=settings)
-        world.enrol(*names)
-        world.enrol_addresses(*lasts)
+        with made_service(made, where, clock, settings) as world:
+            yield world
+        return
+    make_schema(where)
+    world = open_service(where, clock=clock, settings=settings)
+    world.enrol(*names)
+    world.enrol_addresses(*lasts)
+    try:
+        yield world
+    finally:
+        world.engine.dispose()
+
+
+@contextmanager
+def made_service(made: Path, where: Path, clock: Clock, settings: Settings | None = None) -> Iterator[World]:
+    """Yield a service on a copy, in a folder, of an SQLite database that was made before."""
+    world = open_service(f"sqlite:///{shutil.copy(made, where / 'leasehold.db')}", clock=clock, settings=settings)
+    for kind, found in ((HOST, world.hosts), (FLOATING_IP, world.addresses)):
+        found.update({each.label: each for each in queries.list_resources(world.service, kind)})
     try:
         yield world
     finally:

@@ -1,13 +1,16 @@
-"""Which modules of tests need not be imported, as `-m` takes all their tests out of the run."""
+"""Which modules of tests need not be imported, as `-m` takes all their tests out of the run, and what runs whole."""
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+WHOLE = os.environ.get("LEASEHOLD_WHOLE") == "true"
+"""Whether all combinations run of what the suite only has each two together of; `make soak` sets it."""
 _EXCLUSIONS = re.compile(r"not \w+( and not \w+)*")
 _MARKS_OF_THE_MODULE = re.compile(r"^pytestmark = (.*)$", re.MULTILINE)
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import random
 from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +17,18 @@ from leasehold.cloud.ports import CloudError, CloudTransientError
 from leasehold.cloud.sandbox import seed as planted
 from leasehold.cloud.sandbox.faults import ERRORS, Fault
 from leasehold.model.errors import LeaseholdError
-from tests.factory import flavors, floating_ips, hosts, instances, make_service, run_for, run_manager, run_until
+from tests.factory import (
+    Clock,
+    flavors,
+    floating_ips,
+    hosts,
+    instances,
+    made_service,
+    make_service,
+    run_for,
+    run_manager,
+    run_until,
+)
 from tests.harness.draw_scenes import DRAW_SCENES
 from tests.harness.faults import with_chosen_faults
 from tests.harness.mix import HOSTS
@@ -24,7 +37,7 @@ from tests.stateful.audit import audit, audit_cloud
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from datetime import datetime
 
     from leasehold.cloud.sandbox.cloud import SandboxCloud
     from leasehold.model.lease import Lease
@@ -87,17 +100,14 @@ def test_a_connection_that_breaks_hides_that_all_was_done(cloud: SandboxCloud) -
 # ---------------------------------------------------------------- one refused call
 
 
-def play(folder: Path, scene: Scene, refused: int | None) -> list[str]:
-    """Run a scene in which one call is refused, and a minute later be in its required state; return its calls."""
-    place = folder / f"{scene.name}-{refused}"
-    place.mkdir()
+def play(prepared: Path, moment: datetime, scene: Scene, refused: int | None) -> list[str]:
+    """Go on from a database at a moment, refuse one call, and be right a minute later; return the calls."""
 
     def refuse(verb: str, number: int) -> Fault | None:
         return Fault(verb, error="before", permanent=True) if number == refused else None
 
-    with make_service(place, hosts=HOSTS, addresses=range(200, 203)) as fair:
+    with TemporaryDirectory() as place, made_service(prepared, Path(place), Clock(moment)) as fair:
         world, faults = with_chosen_faults(fair)
-        scene.setting(world)
         faults.begin(refuse)
         run_until(world, world.now() + SOON)
         calls, lease = list(faults.calls), lease_of(world)
@@ -117,10 +127,13 @@ def play(folder: Path, scene: Scene, refused: int | None) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)
 def test_one_refused_call_ends_no_promise(tmp_path: Path, scene: Scene) -> None:
-    calls = play(tmp_path, scene, None)
+    with make_service(tmp_path, hosts=HOSTS, addresses=range(200, 203)) as world:
+        scene.setting(world)
+    prepared = tmp_path / "leasehold.db"
+    calls = play(prepared, world.now(), scene, None)
     assert 0 < len(calls) < MOST_CALLS
     for place in range(len(calls)):
-        play(tmp_path, scene, place)
+        play(prepared, world.now(), scene, place)
 
 
 # ---------------------------------------------------------------- random faults

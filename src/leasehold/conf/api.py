@@ -9,6 +9,7 @@ from oslo_policy import opts as policy_opts
 
 from leasehold.conf import keystone, region
 from leasehold.conf.errors import ConfigurationError
+from leasehold.conf.options import read_fields
 from leasehold.conf.settings import ApiSettings, PolicySettings, RateSettings
 
 if TYPE_CHECKING:
@@ -128,22 +129,15 @@ def register(conf: cfg.ConfigOpts) -> None:
 
 def read(conf: cfg.ConfigOpts) -> ApiSettings:
     """Return the settings of the API; raises `ConfigurationError` for a policy file that does not exist."""
-    return ApiSettings(
+    return read_fields(
+        ApiSettings,
+        conf.api,
         host=conf.host,
         port=conf.port,
-        threads=conf.api.threads,
         waiting=conf.api.max_waiting,
         wait_seconds=conf.api.max_wait_seconds,
-        shutdown_notice_seconds=conf.api.shutdown_notice_seconds,
-        shutdown_seconds=conf.api.shutdown_seconds,
-        auth_strategy=conf.api.auth_strategy,
         allowed_hosts=tuple(conf.api.allowed_hosts),
-        users_file=conf.api.users_file,
-        delete_wait_seconds=conf.api.delete_wait_seconds,
         event_waits=conf.api.max_event_waits,
-        cloud_seconds=conf.api.cloud_seconds,
-        max_body=conf.api.max_body,
-        metrics=conf.api.metrics,
         rates=RateSettings(
             requests=conf.api.max_requests_per_minute,
             failures=conf.api.max_failed_logins_per_minute,

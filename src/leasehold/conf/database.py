@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from oslo_config import cfg
 
 from leasehold.conf.errors import ConfigurationError
+from leasehold.conf.options import read_fields
 
 DATABASE_OPTIONS = [
     cfg.StrOpt(
@@ -106,10 +107,4 @@ def _is_url(text: str) -> bool:
 
 def read_settings(conf: cfg.ConfigOpts) -> DatabaseSettings:
     """Return the timeouts and limits."""
-    return DatabaseSettings(
-        connect_timeout=conf.database.connect_timeout,
-        read_timeout=conf.database.read_timeout,
-        retry_seconds=conf.database.retry_seconds,
-        wsrep_sync_wait=conf.database.mysql_wsrep_sync_wait,
-        clock_jump_seconds=conf.database.clock_jump_seconds,
-    )
+    return read_fields(DatabaseSettings, conf.database, wsrep_sync_wait=conf.database.mysql_wsrep_sync_wait)

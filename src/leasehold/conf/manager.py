@@ -10,6 +10,7 @@ from oslo_config import cfg
 
 from leasehold.conf import metrics
 from leasehold.conf.errors import ConfigurationError
+from leasehold.conf.options import read_fields
 from leasehold.conf.settings import ManagerSettings, Settings
 from leasehold.conf.times import YEAR
 from leasehold.model.pool_size import Size
@@ -223,29 +224,19 @@ def register(conf: cfg.ConfigOpts) -> None:
 def read(conf: cfg.ConfigOpts) -> ManagerSettings:
     """Return how due work is claimed and retried."""
     host = conf["physical:host"]
-    return ManagerSettings(
-        workers=conf.manager.workers,
-        claim_seconds=conf.manager.claim_seconds,
-        poll_seconds=conf.manager.poll_seconds,
-        event_seconds=conf.manager.event_seconds,
-        retry_first_seconds=conf.manager.retry_first_seconds,
-        retry_most_seconds=conf.manager.retry_most_seconds,
-        retry_refused_seconds=conf.manager.retry_refused_seconds,
-        shutdown_seconds=conf.manager.shutdown_seconds,
+    return read_fields(
+        ManagerSettings,
+        conf.manager,
         health_seconds=float(host.polling_interval),
         healing_interval=timedelta(minutes=host.healing_interval),
         failure_grace_seconds=None if host.failure_grace is None else float(host.failure_grace),
-        audit_seconds=conf.manager.audit_seconds,
         stuck=timedelta(seconds=conf.manager.stuck_seconds),
-        audit_pause_seconds=conf.manager.audit_pause_seconds,
         metrics=metrics.read(conf),
         pool_seconds=host.pool_seconds,
         pool_size=_read_size(host),
         forgotten_plugins=_read_forgotten(conf),
         unpolled=frozenset(types_of(conf.manager.unpolled_types)) | (set() if host.enable_polling_monitor else {HOST}),
-        reread_seconds=conf.manager.reread_seconds,
         warn_before_end=_read_rungs(conf.manager.warn_before_end),
-        warn_poll_seconds=conf.manager.warn_poll_seconds,
     )
 
 

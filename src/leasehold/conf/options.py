@@ -31,6 +31,12 @@ class Options(Generic[Values]):
         return self.read(conf[self.group])
 
 
+def read_fields(settings: type[Values], group: Any, **others: Any) -> Values:
+    """Return settings whose fields are what the group's options of the same names say, but for the `others`."""
+    names = {each.name for each in fields(settings)} - others.keys()  # type: ignore[arg-type]  # all are dataclasses.
+    return settings(**{name: getattr(group, name) for name in names}, **others)
+
+
 def count_option(settings: type[Values], text: str) -> Options[Values]:
     """Return the option of settings that are one number, which has the name of their field in `[manager]`."""
     (field,) = fields(settings)  # type: ignore[arg-type]  # the settings of each feature are a dataclass.

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from oslo_config import cfg
 
 from leasehold.conf.errors import ConfigurationError
-from leasehold.conf.options import Options
+from leasehold.conf.options import Options, read_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -110,11 +110,11 @@ def _read(group: Any) -> ConsoleSettings:
     if websso and not group.public_url:
         message = "[console] websso needs public_url: the URL of the console as browsers reach it."
         raise ConfigurationError(message)
-    return ConsoleSettings(
-        enabled=group.enabled,
+    return read_fields(
+        ConsoleSettings,
+        group,
         idle=timedelta(seconds=group.idle_seconds),
         longest=timedelta(seconds=group.session_seconds),
-        insecure_http=group.insecure_http,
         domain=group.default_domain,
         keystone_url=_read_url(group.keystone_url, "keystone_url"),
         public_url=_read_url(group.public_url, "public_url"),

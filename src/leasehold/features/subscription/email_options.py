@@ -9,6 +9,7 @@ from pathlib import Path
 from oslo_config import cfg
 
 from leasehold.conf.errors import ConfigurationError
+from leasehold.conf.options import read_fields
 from leasehold.features.subscription.settings import EmailSettings, MailSecurity
 
 DEFAULTS = EmailSettings()
@@ -67,17 +68,13 @@ def read(conf: cfg.ConfigOpts) -> EmailSettings:
         _refuse(f"templates is {group.templates!r}, which is no folder.")
     if (group.username is None) != (group.password is None):
         _refuse("username and password belong together: set both, or neither.")
-    return EmailSettings(
-        host=group.host,
-        port=group.port,
+    return read_fields(
+        EmailSettings,
+        group,
         security=MailSecurity(group.security),
-        username=group.username,
-        password=group.password,
         sender=sender,
         allowed_domains=tuple(each.lower() for each in group.allowed_domains),
         apart=timedelta(seconds=group.apart_seconds),
-        templates=group.templates,
-        cafile=group.cafile,
     )
 
 

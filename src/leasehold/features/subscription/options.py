@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from oslo_config import cfg
 
 from leasehold.conf.errors import ConfigurationError
-from leasehold.conf.options import Options
+from leasehold.conf.options import Options, read_fields
 from leasehold.features.subscription import email_options
 from leasehold.features.subscription.settings import DeliverySettings
 
@@ -117,19 +117,13 @@ class _Delivery(Options[DeliverySettings]):
 
 
 def _read(group: Any) -> DeliverySettings:
-    return DeliverySettings(
-        threads=group.threads,
-        subscriptions=group.subscriptions,
-        connect_seconds=group.connect_seconds,
-        answer_seconds=group.answer_seconds,
-        retry_first_seconds=group.retry_first_seconds,
-        retry_most_seconds=group.retry_most_seconds,
-        refused_tries=group.refused_tries,
+    return read_fields(
+        DeliverySettings,
+        group,
         give_up=timedelta(seconds=group.give_up_seconds),
-        http=group.http,
         allowed_networks=tuple(_networks("allowed_networks", group.allowed_networks)),
         refused_networks=tuple(_networks("refused_networks", group.refused_networks)),
-        cafile=group.cafile,
+        email=DEFAULTS.email,
     )
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 
+from leasehold.db.facts import read_facts, written_facts
 from leasehold.db.lease_columns import EVENT, LEASE, RESERVATION, Field
 from leasehold.db.tables import events, leases, reservations
 from leasehold.model.lease import Event, Lease
@@ -16,12 +17,22 @@ from leasehold.model.reservation import Reservation
     ("kind", "columns", "elsewhere"),
     [
         (Lease, LEASE, {"window", "reservations", "events"}),
-        (Reservation, RESERVATION, {"allocations"}),
+        (Reservation, RESERVATION, {"allocations", *read_facts({})} - {"cloud"}),
         (Event, EVENT, set()),
     ],
 )
 def test_each_field_is_written_and_read(kind: type, columns: tuple[Field, ...], elsewhere: set[str]) -> None:
     assert {each.name for each in fields(kind)} - elsewhere <= {each.name for each in columns if each.read}
+
+
+def test_facts_of_the_cloud_and_decisions_of_the_owner_share_a_column() -> None:
+    part = Reservation("r", "l", "physical:host", "", {}, cloud={"aggregate_id": 7})
+    assert written_facts(part) == {"aggregate_id": 7}
+    shares = {"alt": True, "third": None}
+    decided = replace(part, dropped=True, shares=shares)
+    assert written_facts(decided) == {"aggregate_id": 7, "dropped": True, "shares": shares}
+    assert replace(part, **read_facts(written_facts(decided))) == decided
+    assert replace(part, **read_facts(written_facts(part))) == part
 
 
 def test_each_column_is_written_or_computed() -> None:

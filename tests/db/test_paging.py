@@ -135,7 +135,7 @@ def publish(connection: Connection) -> None:
     """Publish what is there, what has another owner, what was deleted and is over, and hosts of three leases."""
     (one, other) = connection.scalars(select(resources.c.number).order_by(resources.c.number).limit(2))
     running, dropped, over = lease(window=hours(-1, 9)), lease(window=hours(-1, 9)), lease(window=hours(-2, -1))
-    gone = dropped.with_reservations(None, cloud={"dropped": True})
+    gone = dropped.with_reservations(None, dropped=True)
     for each in (
         replace(running, **active(running)),
         replace(gone, status=LeaseStatus.ACTIVE),

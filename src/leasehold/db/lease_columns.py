@@ -17,6 +17,7 @@ from sqlalchemy import JSON, bindparam, update
 from leasehold.db.default_properties import read_default_properties, write_default_properties
 from leasehold.db.dialects import JsonText
 from leasehold.db.ending import read_ending, write_ending
+from leasehold.db.facts import written_facts
 from leasehold.db.holding import NOTED
 from leasehold.db.no_show import read_no_show, write_no_show
 from leasehold.db.waits import read_waiting, write_waiting
@@ -115,7 +116,7 @@ RESERVATION: Final = (
     Field("request", get=lambda part: dict(part.request), back=_as_it_is),
     Field("missing_resources"),
     Field("resources_changed"),
-    Field("cloud", get=lambda part: dict(part.cloud), back=_as_it_is),
+    Field("cloud", get=written_facts, back=_as_it_is),
     Field("missing", back=_as_it_is),
     Field("ending", get=lambda part: write_ending(part.ending), back=read_ending),
     Field("no_show", get=lambda part: write_no_show(part.no_show), back=read_no_show),

@@ -12,6 +12,7 @@ from sqlalchemy import Select, null, select, type_coerce, union_all
 from leasehold.db.default_properties import read_default_properties
 from leasehold.db.dialects import IDS, AmongIds, among_few
 from leasehold.db.ending import read_ending
+from leasehold.db.facts import DROPPED, SHARES
 from leasehold.db.lease_columns import EVENT, RESERVATION, selected
 from leasehold.db.no_show import read_no_show
 from leasehold.db.opened import opened
@@ -125,7 +126,9 @@ def _reservation(row: Row[*tuple[Any, ...]], held: Mapping[str, Sequence[Allocat
         *_,
     ) = row
     made.status = _RESERVATION_STATUSES[status]
-    made.request, made.cloud = _request(request).copy(), read_json(cloud)
+    facts = read_json(cloud)
+    made.dropped, made.shares, made.cloud = facts.pop(DROPPED, False), facts.pop(SHARES, {}), facts
+    made.request = _request(request).copy()
     made.allocations = tuple(held.get(made.id, ()))
     made.ending = DELETED_AT_ONCE if ending is None else read_ending(read_json(ending))
     made.no_show = None if no_show is None else read_no_show(read_json(no_show))

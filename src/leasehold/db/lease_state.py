@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import insert
 
+from leasehold.db.facts import read_facts
 from leasehold.db.lease_columns import LEASE, RESERVATION, fields_of, state_of
 from leasehold.db.tables import lease_states
 from leasehold.model.actor import actor_of
@@ -125,7 +126,7 @@ def lease_of(payload: Mapping[str, Any], lease_state: Mapping[str, Any] | None, 
                 resources_changed=shown["resources_changed"],
                 created_at=_moment(kept, "created_at") or _moment(state, "created_at"),
                 updated_at=_moment(kept, "updated_at"),
-                **{"resource_id": "", "request": {}, **fields_of(RESERVATION, kept)},
+                **_decided({"resource_id": "", "request": {}, **fields_of(RESERVATION, kept)}),
             )
             for shown, kept in zip(parts, state.get("reservations") or [{}] * len(parts), strict=True)
         ),
@@ -142,6 +143,10 @@ def lease_of(payload: Mapping[str, Any], lease_state: Mapping[str, Any] | None, 
             for shown, kept in zip(moments, state.get("events") or [{}] * len(moments), strict=True)
         ),
     )
+
+
+def _decided(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {**fields, **read_facts(fields.get("cloud", {}))}
 
 
 def _moment(kept: Mapping[str, Any], name: str) -> datetime | None:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select
 
+from leasehold.db.facts import DROPPED
 from leasehold.db.resource import resources_by_number
 from leasehold.db.tables import allocations, leases, reservations
 from leasehold.model.published_offer import OfferedPart
-from leasehold.model.reservation import DROPPED
 from leasehold.model.states import LeaseStatus
 
 if TYPE_CHECKING:

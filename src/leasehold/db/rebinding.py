@@ -11,8 +11,9 @@ from sqlalchemy import func, select
 
 from leasehold.db.allocation import as_allocation
 from leasehold.db.default_properties import read_default_properties
+from leasehold.db.facts import read_facts
 from leasehold.db.tables import allocations, leases, reservations
-from leasehold.model.reservation import sharing
+from leasehold.model.reservation import open_to
 from leasehold.model.states import LeaseStatus, ReservationStatus
 from leasehold.model.windows import to_seconds
 
@@ -98,6 +99,6 @@ def unstarted_on(
             first = rows[0]
             ids = (first.reservation_id, first.lease_id)
             default = read_default_properties(first.default_properties)
-            projects = (first.project_id, *sharing(first.cloud))
+            projects = (first.project_id, *open_to(read_facts(first.cloud)["shares"]))
             found.append(Unstarted(*ids, first.resource_type, first.request, held, projects, default))
     return sorted(found, key=lambda each: (each.held[0].window.start, each.id))

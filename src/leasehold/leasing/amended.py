@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from leasehold.leasing.dates import new_warning
 from leasehold.model.errors import ConflictError, InvalidInputError
 from leasehold.model.no_show import changed
-from leasehold.model.reservation import DROPPED
 from leasehold.model.states import EventType, LeaseStatus
 from leasehold.model.transitions import Trigger, move
 
@@ -116,7 +115,7 @@ class Amendment:
             after = after.with_reservations(self.naming, default_properties=None)
         for part in lease.reservations:
             if part.id in self.changes.drops:
-                after = after.with_reservations({part.id}, cloud={**part.cloud, DROPPED: True}, no_show=None)
+                after = after.with_reservations({part.id}, dropped=True, no_show=None)
         times = {EventType.START: window.start - lease.lead, EventType.END: window.end, EventType.BEFORE_END: warning}
         for kind, time in times.items():
             event = lease.event(kind)

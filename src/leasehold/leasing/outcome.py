@@ -238,8 +238,8 @@ class _Completion:
             after = part.told(told[part.id]) if part.id in told else part
             if part.id in facts:
                 after = replace(after, cloud={**after.cloud, **facts[part.id]})
-            if after.cloud != part.cloud:
-                lease = lease.with_reservations({part.id}, cloud=after.cloud)
+            if after != part:
+                lease = lease.with_reservations({part.id}, cloud=after.cloud, shares=after.shares)
         return lease
 
     def _settled(self, lease: Lease, now: datetime) -> Lease:

@@ -17,20 +17,9 @@ if TYPE_CHECKING:
     from leasehold.model.no_show import NoShow
 
 
-DROPPED = "dropped"
-"""The fact that its owner has dropped a reservation; it is never taken back."""
-
-SHARES = "shares"
-"""The fact with the projects that may use a reservation beside its own: true, or false for one that may no longer.
-
-The cloud is told of that one twice, and after the first time it is null: a worker that has lost its claim while it let
-the project in may be late.
-"""
-
-
-def sharing(cloud: Mapping[str, Any]) -> list[str]:
-    """Return the other projects that may use a reservation with these facts."""
-    return sorted(project for project, may in cloud.get(SHARES, {}).items() if may)
+def open_to(shares: Mapping[str, bool | None]) -> list[str]:
+    """Return the other projects that may use a reservation with these shares."""
+    return sorted(project for project, may in shares.items() if may)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +34,11 @@ class Reservation:
     `missing_resources` is set means that it is not known. It counts only while the flag is set. `ending` says what
     happens to its servers when the lease ends, `no_show` when what it does not use is released; None means never.
     `default_properties` are what operators prefer for it, because it names no properties itself.
+
+    `dropped`: its owner has dropped it while the lease goes on, and never takes it back; its status is DELETED when
+    what it had is gone. `shares` are the projects that may use it beside its own: True, or False for one that may no
+    longer. The cloud is told of that one twice, and after the first time it is None: a worker that has lost its claim
+    while it let the project in may be late.
     """
 
     id: str
@@ -63,21 +57,13 @@ class Reservation:
     ending: Ending = DELETED_AT_ONCE
     no_show: NoShow | None = None
     default_properties: DefaultProperties | None = None
-
-    @property
-    def dropped(self) -> bool:
-        """Whether its owner has dropped it while the lease goes on; its status is DELETED when what it had is gone."""
-        return bool(self.cloud.get(DROPPED))
-
-    @property
-    def shares(self) -> Mapping[str, bool | None]:
-        """The other projects that may use it, and those that no longer may, of which the cloud is to be told."""
-        return dict(self.cloud.get(SHARES, {}))
+    dropped: bool = False
+    shares: Mapping[str, bool | None] = field(default_factory=dict)
 
     @property
     def shared_with(self) -> list[str]:
         """The other projects that may use it."""
-        return sharing(self.cloud)
+        return open_to(self.shares)
 
     def shared(self, projects: Collection[str], *, in_cloud: bool = True) -> Reservation:
         """Return the reservation open to these other projects, and to no others.
@@ -86,7 +72,7 @@ class Reservation:
         """
         told = in_cloud and self.status is not ReservationStatus.DELETED
         before = {project: None if may is None else False for project, may in self.shares.items()} if told else {}
-        return self._sharing(before | dict.fromkeys(projects, True))
+        return replace(self, shares=before | dict.fromkeys(projects, True))
 
     def told(self, shares: Mapping[str, bool | None]) -> Reservation:
         """Return the reservation after the cloud was told of these; one that may not is forgotten in the end."""
@@ -96,7 +82,4 @@ class Reservation:
                 left[project] = may
             elif may is False:
                 left[project] = None
-        return self._sharing(left)
-
-    def _sharing(self, shares: Mapping[str, bool | None]) -> Reservation:
-        return self if shares == self.shares else replace(self, cloud={**self.cloud, SHARES: shares})
+        return replace(self, shares=left)

@@ -22,6 +22,7 @@ from leasehold.leasing.sub_lease import Return, lock_lender
 from leasehold.leasing.unit import bump_and_hurry
 from leasehold.model.backoff import REFUSALS_TO_SHOW, REFUSED_GROWTH, pause_after
 from leasehold.model.event_log import LeaseNews
+from leasehold.model.judging import next_no_show
 from leasehold.model.segment import Cause
 from leasehold.model.states import EventStatus, EventType, LeaseStatus
 from leasehold.model.transitions import Trigger, move
@@ -293,7 +294,7 @@ class _Completion:
         return move(lease, _FAILED[self.step.phase], done=self._of(Result.DONE), refused=self._of(Result.REFUSED))
 
     def _again(self, lease: Lease, now: datetime, attempts: int, refused: int) -> datetime:
-        """Return when to try again: after a growing pause, or at the lease's next event if that is earlier."""
+        """Return when to try again: after a growing pause, or at the next event or no-show if that is earlier."""
         waiting, settings = self._of(Result.WAITING), self.service.settings.manager
         first, pauses = settings.retry_first_seconds, []
         if self._of(Result.REFUSED):
@@ -306,6 +307,8 @@ class _Completion:
         moments = [event.time for event in lease.events if event.status is EventStatus.UNDONE and event.time]
         # Then a failure of the start is shown, if it goes on.
         moments.append(lease.window.start)
+        no_show = next_no_show(lease)
+        moments += [] if no_show is None else [no_show]
         for job in self.step.jobs:
             moments += [*limits_of(job), *([] if job.kept_until is None else [job.kept_until])]
         return min([now + min(pauses), *(moment for moment in moments if moment > now)])

@@ -485,3 +485,13 @@ def test_the_record_says_why_a_resource_was_given_back(world: World) -> None:
     with world.service.db.reading() as connection:
         found = {row.end_cause: from_seconds(row.ends_at) for row in connection.execute(query)}
     assert found == {"no_show": world.hour(0) + timedelta(seconds=SECONDS), "ended": world.hour(2)}
+
+
+def test_servers_that_stay_on_a_failed_host_delay_no_warning(world: World) -> None:
+    lease = world.active(hosts(1, no_show_seconds=300))
+    world.boot(lease)
+    run_for(world, seconds=5)
+    world.fail("cmp-01")
+    for _ in range(36):
+        run_for(world, seconds=10)
+        audit(world)

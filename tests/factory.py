@@ -32,6 +32,7 @@ from leasehold.db.store import Database
 from leasehold.db.tables import outbox, tasks
 from leasehold.db.task import END_NOTICE, claim_tasks, postpone_task
 from leasehold.enforcement.base import load_filters
+from leasehold.features.registry import sources
 from leasehold.leasing import (
     amend,
     create,
@@ -460,6 +461,7 @@ def open_service(url: str, *, clock: Clock, settings: Settings | None = None) ->
         enforcement=load_filters(wanted.leases),
         now=clock.now,
         steady=lambda: 0.0,
+        sources=sources(),
     )
     return World(service, cloud, clock, engine)
 

@@ -15,7 +15,7 @@ from leasehold.cmd.web import make_app
 from leasehold.conf.settings import ApiSettings, Settings
 from leasehold.db.engine import open_engine
 from leasehold.db.store import Database
-from leasehold.features.registry import words
+from leasehold.features.registry import sources, words
 from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.service import Service
 from leasehold.resource_types.registry import ResourceTypes, load_types
@@ -75,7 +75,8 @@ def open_service(folder: Path, types: ResourceTypes, clock: Clock, region: str =
     share_statements(engine)
     # A constant monotonic clock, so that a pause of the machine never makes a decision exceed its time limit.
     cloud = sandbox(engine, clock=clock)
-    yield Service(Database(engine), Calendars(), types, cloud, Settings(), now=clock, steady=lambda: 0.0, words=words())
+    clocks: Any = {"now": clock, "steady": lambda: 0.0}
+    yield Service(Database(engine), Calendars(), types, cloud, Settings(), **clocks, words=words(), sources=sources())
     engine.dispose()
 
 

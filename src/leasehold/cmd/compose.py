@@ -20,7 +20,7 @@ from leasehold.db.engine import open_engine
 from leasehold.db.pool import ensure_pools
 from leasehold.db.store import Database
 from leasehold.enforcement.base import load_filters
-from leasehold.features.registry import FEATURES, words
+from leasehold.features.registry import FEATURES, sources, words
 from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.service import Service
 from leasehold.leasing.waiting_order import load_order
@@ -98,6 +98,7 @@ def service_on(engine: Engine, config: Config, wake: Event) -> Service:
         now=shared_clock(engine, timedelta(seconds=config.database.clock_jump_seconds)),
         wake=wake.set,
         words=words(),
+        sources=sources(),
     )
 
 

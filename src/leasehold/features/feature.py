@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from leasehold.conf.settings import Settings
     from leasehold.leasing.job import Job
     from leasehold.leasing.service import Service, Words
+    from leasehold.leasing.source import Source
     from leasehold.manager.periodic_thread import PeriodicThread
 
 
@@ -44,7 +45,8 @@ class Feature:
     With `api` it has a module `api` with `ROUTES` and `RULES`, and if it `fills` bodies with `FILLERS`; with `job` a
     module `job`, whose `jobs` makes what managers do for it; with `tables` a module `tables`; with `mount` a module
     `mount`, whose `mount` makes what is served beside the routes, and whose `welcome` says where; with `words` a module
-    `words`, whose `read_words` is one of `Service.words`. Each is loaded only by the processes that use it: the shapes
+    `words`, whose `read_words` is one of `Service.words`; with `sources` a module `source`, whose `SOURCES` are some of
+    `Service.sources`. Each is loaded only by the processes that use it: the shapes
     of requests take much memory. A process of it uses so many `connections` to the database beside those of the core.
     """
 
@@ -58,6 +60,7 @@ class Feature:
     mount: bool = False
     intakes: Intakes | None = None
     words: bool = False
+    sources: bool = False
     connections: Callable[[Settings], int] = _none
 
     def routes(self) -> Sequence[Route]:
@@ -92,6 +95,11 @@ class Feature:
     def reading(self) -> Sequence[Words]:
         """Return what reads its words in a sent reservation."""
         return (self._module("words").read_words,) if self.words else ()
+
+    def leasing_from(self) -> Sequence[Source]:
+        """Return where its leases have their resources from."""
+        found: Sequence[Source] = self._module("source").SOURCES if self.sources else ()
+        return found
 
     def load_tables(self) -> None:
         """Add its tables to `leasehold.db.tables.metadata`."""

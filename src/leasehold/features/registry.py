@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from leasehold.conf.options import Options
     from leasehold.features.feature import Feature
     from leasehold.leasing.service import Words
+    from leasehold.leasing.source import Source
 
 NAMES: Final = (
     "alarm",
@@ -54,6 +55,11 @@ def load(
 def words() -> tuple[Words, ...]:
     """Return what reads the words of features in a sent reservation."""
     return tuple(each for feature in FEATURES for each in feature.reading())
+
+
+def sources() -> tuple[Source, ...]:
+    """Return where leases may have their resources from, beside the pools."""
+    return tuple(each for feature in FEATURES for each in feature.leasing_from())
 
 
 def all_tables() -> MetaData:

@@ -26,12 +26,11 @@ from leasehold.leasing.dry_run import tried, undo
 from leasehold.leasing.external_view import ExternalView
 from leasehold.leasing.flags import put_flag_event, with_flags
 from leasehold.leasing.lapse import decide_anew
-from leasehold.leasing.offer_claim import check_claimed_window, check_unclaimed
 from leasehold.leasing.once import done_before
 from leasehold.leasing.reallocation import Reallocation
 from leasehold.leasing.requests import Read, conditions_of, ending_of, no_show_of, place_of, read_requests
 from leasehold.leasing.sharing import check_sharing
-from leasehold.leasing.sub_lease import check_fixed, check_not_lending, check_within
+from leasehold.leasing.sub_lease import check_not_lending
 from leasehold.leasing.unit import bump_and_hurry, lock_as_seen, look_again, look_at
 from leasehold.leasing.vacating import Vacated
 from leasehold.metrics.decision import decision
@@ -90,7 +89,7 @@ def amend_lease(
 
     Raises NotFoundError; StaleError when the lease's generation is not `if_generation`; BusyError while it is starting
     or ending, or when it changed during each of five tries; InvalidInputError for a change that is not allowed;
-    LendingError for a lease that lends, and SubLeaseFixedError for a sub-lease; those of `check_sharing`;
+    LendingError for a lease that lends; those of its source, and of `check_sharing`;
     WaitingLeaseError for the reservations of a lease that waits; ConflictError for dropping all that it has;
     NotEnoughError or InUseError when it does not fit; the errors of `vacating.named` and of `approved`.
     """
@@ -126,7 +125,8 @@ def _amend(
         seen = _see(service, lease_id, if_generation)
         if changes.nothing:
             return seen
-        check_fixed(seen, changes)
+        source = service.source_of(seen)
+        source.check_changes(seen, changes)
         if changes.open_ended and not seen.open_ended:
             check_open_end(service.settings.leases.open_ended, seen.type)
         if seen.waits and changes.changes_parts:
@@ -137,7 +137,7 @@ def _amend(
             return seen
         amendment = _read(service, seen, changes, sight) if vacated is None else _without(changes, sight, vacated)
         if changes.drops or changes.vacates or any(map(amendment.asks_more, seen.kept)):
-            check_unclaimed(seen)
+            source.check_exchange(seen)
         decide = partial(_decide, service, seen, amendment, once, along)
         if seen.is_maintenance:
             # The window is the operator's own, and nobody approved it when it was made.
@@ -307,12 +307,12 @@ class _Work:
         if lease.waits:
             return self._wait(connection, lease, now)
         window = new_window(lease, changes, now)
-        check_claimed_window(connection, lease, window, now)
+        source = self.service.source_of(lease)
+        source.check_window(connection, lease, window, now)
         check_not_lending(connection, lease)
-        check_within(lease, window)
         self.amendment.check_endings(lease, now)
         after = self.amendment.applied(lease, window, now)
-        check_sharing(self.service.types, connection, lease, after, now)
+        check_sharing(self.service, connection, lease, after, now)
         after = rearmed(lease, after, now, self.service.settings.manager.warn_before_end)
 
         def approve(picks: Mapping[str, Sequence[Pick]], moved: object) -> None:
@@ -324,11 +324,10 @@ class _Work:
             )
 
         flags: Mapping[str, Flags] = {}
-        if lease.lent is None:
+        if source.reallocates:
             asking = (self.service, connection, self.amendment, evaluated, generations, lease, window, now, approve)
             flags = Reallocation(*asking).promise()
         else:
-            # It holds what it has up to the end of its lender, whenever it ends.
             approve({part.id: [held.pick for held in held_by(part, lease)] for part in lease.kept}, ())
         after = save_lease(connection, lease, with_flags(after, flags), now)
         hurry_task(connection, LEASE, lease.id, now)
@@ -342,7 +341,7 @@ class _Work:
     def _describe(self, connection: Connection, lease: Lease, now: datetime) -> Lease:
         """Change only what no allocation depends on."""
         after = move(self.amendment.changes.described(lease), Trigger.AMENDED)
-        check_sharing(self.service.types, connection, lease, after, now)
+        check_sharing(self.service, connection, lease, after, now)
         after = rearmed(lease, after, now, self.service.settings.manager.warn_before_end)
         after = save_lease(connection, lease, after, now)
         if after.name != lease.name:
@@ -364,7 +363,7 @@ class _Work:
             message = "A lease that waits has to end after its start; delete it if it is not needed any more."
             raise InvalidInputError(message, field="end_date")
         after = replace(self.amendment.applied(current, window, now), status_reason=lease.status_reason)
-        check_sharing(self.service.types, connection, lease, after, now)
+        check_sharing(self.service, connection, lease, after, now)
         after = save_lease(connection, lease, after, now)
         hurry_task(connection, LEASE, lease.id, now)
         put_event(connection, "lease.update", after, now)

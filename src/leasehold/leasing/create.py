@@ -21,7 +21,7 @@ from leasehold.leasing.allocations import promise
 from leasehold.leasing.approval import Approval, UnapprovedError, approved
 from leasehold.leasing.best_effort import plan_window, planned_picks, with_draws
 from leasehold.leasing.dates import asked_window, check_ahead, check_open_end
-from leasehold.leasing.decide import Asked, promised_window, seen_by_project
+from leasehold.leasing.decide import Asked, promised_window
 from leasehold.leasing.default_properties import with_defaults
 from leasehold.leasing.dry_run import tried, undo
 from leasehold.leasing.external_view import ExternalView
@@ -29,7 +29,6 @@ from leasehold.leasing.holds import hold
 from leasehold.leasing.lapse import decide_anew
 from leasehold.leasing.new_lease import new_lease, read_reservations
 from leasehold.leasing.offer import Offering
-from leasehold.leasing.offer_claim import view_of_claim
 from leasehold.leasing.once import done_before
 from leasehold.leasing.rebinding import Rebinding
 from leasehold.leasing.requests import conditions_asked
@@ -211,13 +210,10 @@ class _Creation:
         def allowed(other: Window) -> bool:
             return self.service.enforcement.would_create(replace(lease, window=other), deciding)
 
-        # What is claimed of a published offer is what is free of it: nobody else moves.
-        rebinding = None if lease.published_offer else Rebinding(self.service, connection, generations, now)
+        source = self.service.source_of(lease)
+        rebinding = Rebinding(self.service, connection, generations, now) if source.makes_room else None
         with self.service.calendars.synced(connection, generations, now, evaluated) as every:
-            if lease.published_offer is None:
-                snapshots = seen_by_project(every, lease.project_id)
-            else:
-                snapshots = view_of_claim(self.service, connection, every, lease, promised, now)
+            snapshots = source.seen_by_new(self.service.locked(connection, every, now), lease)
             terms = self.service.terms(promised, window.duration, use_disabled=self.draft.use_disabled, lead=lead)
             seconds, tells = settings.explanation_seconds, self.sight.disabled and not waits
             try:

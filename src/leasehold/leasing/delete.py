@@ -17,7 +17,8 @@ from leasehold.db.task import LEASE, hurry_task
 from leasehold.leasing.allocations import pools_of
 from leasehold.leasing.end_notices import note_end
 from leasehold.leasing.holds import held_pools, is_held, let_go
-from leasehold.leasing.sub_lease import Return, ended_at, lock_lender, sub_leases_with, takes_back
+from leasehold.leasing.source import Release
+from leasehold.leasing.sub_lease import sub_leases_with
 from leasehold.leasing.unit import bump_and_hurry, look_at
 from leasehold.model.errors import StaleError
 from leasehold.model.event_log import LeaseNews
@@ -106,30 +107,31 @@ def delete_locked(
 
     The caller moves the pools.
     """
-    lender = lock_lender(connection, lease)
+    heir = service.source_of(lease).lock_heir(connection, lease)
     lent = sub_leases_with(connection, lease, lock=True)
-    _delete(service, lease, Return(connection, generations, now, lender))
+    _delete(service, lease, Release(connection, generations, now, heir))
     for each in lent:
         # Nobody gets back what it has: its lender goes.
-        _delete(service, each, Return(connection, generations, now, None))
+        _delete(service, each, Release(connection, generations, now, None))
 
 
-def _delete(service: Service, lease: Lease, to: Return) -> None:
-    """Delete one lease; a sub-lease keeps what is in use for its lender until it is clean."""
+def _delete(service: Service, lease: Lease, to: Release) -> None:
+    """Delete one lease; what is in use is kept for an heir until it is clean."""
     connection, generations, now = to.connection, to.generations, to.now
+    source = service.source_of(lease)
     untouched, deleting = lease.status in UNTOUCHED, lease.status is LeaseStatus.DELETING
-    keeps = not untouched and lease.lent is not None and takes_back(to.lender, now)
+    lasting = None if untouched else source.outlasting(to, lease)
     # The external service has never heard of a lease that waits.
     ends_now = not (lease.reached(EventType.END) or lease.waits or deleting)
-    if not keeps:
+    if lasting is None:
         end_promises(connection, lease, generations, now, released=untouched)
     if is_held(lease):
         let_go(service, connection, lease, generations, now)
     if untouched:
-        to.of(lease, (held for part in lease.reservations for held in part.allocations))
+        source.give_back(to, lease, (held for part in lease.reservations for held in part.allocations))
         forget(connection, lease, now)
     elif not deleting:
-        going = replace(move(ended_at(lease, now) if keeps else lease, Trigger.DELETED), status_reason=None)
+        going = replace(move(lasting or lease, Trigger.DELETED), status_reason=None)
         put_event(connection, LeaseNews.DELETING, save_lease(connection, lease, going, now), now)
     hurry_task(connection, LEASE, lease.id, now)
     if ends_now:

@@ -27,7 +27,6 @@ from leasehold.leasing.exchange import Exchange
 from leasehold.leasing.lifecycle import Phase, phase_of
 from leasehold.leasing.mending import HealTerms, PluginBugError, mend
 from leasehold.leasing.mending_room import made_room
-from leasehold.leasing.offer_claim import seen_by_lease
 from leasehold.leasing.rebinding import Rebinding
 from leasehold.leasing.survey import allocations_beyond
 from leasehold.model.allocation import Pick
@@ -198,7 +197,7 @@ class Healing:
         """Return what changes for a lease that is locked after its pools."""
         over = allocations_beyond(self.service.types, connection, _resources_of(lease) & self.round.changed, now)
         with self.service.calendars.synced(connection, generations, now, evaluated) as snapshots:
-            seen = seen_by_lease(self.service.types, connection, lease, snapshots, now)
+            seen = self.service.source_of(lease).seen_by(self.service.locked(connection, snapshots, now), lease)
             views = _beside_windows(connection, lease, seen)
             rebinding = Rebinding(self.service, connection, generations, now, stay=frozenset({lease.id}))
             return self._mended(lease, views, rebinding, {each.id for each in over})

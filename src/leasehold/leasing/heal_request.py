@@ -11,7 +11,6 @@ from leasehold.leasing.lapse import decide_anew
 from leasehold.leasing.lifecycle import is_over
 from leasehold.leasing.requests import conditions_of
 from leasehold.leasing.risk import tell_risk
-from leasehold.leasing.sub_lease import check_no_sub_lease
 from leasehold.leasing.unit import look_at
 from leasehold.metrics.decision import decision
 from leasehold.model.budget import Budget
@@ -41,14 +40,13 @@ def heal_on_request(service: Service, lease_id: str, if_generation: int | None =
     What cannot be replaced is given up if something else was, and comes back when it works again. Servers stay where
     they are, as with any healing.
 
-    Raises NotFoundError; StaleError when the lease's generation is not `if_generation`; SubLeaseFixedError for a
-    sub-lease; ConflictError when it is over
-    or waits for resources, BusyError while it ends; NothingToHealError; NoReplacementError when nothing that fits is
-    free; TakesTooLongError. Nothing is changed then.
+    Raises NotFoundError; StaleError when the lease's generation is not `if_generation`; that of its source;
+    ConflictError when it is over or waits for resources, BusyError while it ends; NothingToHealError;
+    NoReplacementError when nothing that fits is free; TakesTooLongError. Nothing is changed then.
     """
     with service.db.reading() as connection:
         lease = look_at(connection, lease_id)
-        check_no_sub_lease(lease)
+        service.source_of(lease).check_healing(lease)
         failed, changed = failed_resources(connection).keys(), changed_in_the_cloud(connection).keys()
         here = Round(failed, frozenset(), changed, stuck_now(service, connection))
     types = {part.resource_type for part in lease.reservations}

@@ -213,8 +213,9 @@ def begin(service: Service, claim: Claim) -> Step | None:
             return Step(phase, lease, (), {})
         jobs = jobs_of(service, connection, lease)
         blocked = _blocked(connection, lease, jobs, others, now) if phase is Phase.START else {}
-        if lease.lent is not None and phase in _ENDING:
-            jobs = [_sparing(connection, job, now) for job in jobs]
+        if phase in _ENDING:
+            source = service.source_of(lease)
+            jobs = [source.ending(connection, job, now) for job in jobs]
         # If every reservation is blocked, the step has not begun: the lease may still be moved, or deleted at once.
         waits = bool(blocked) and len(blocked) == sum(not job.reservation.dropped for job in jobs)
         with together(connection) as writes:
@@ -242,20 +243,6 @@ def _tell_own(connection: Connection, lease: Lease, now: datetime) -> Lease:
         what = {"id": each.id, "event_type": each.type, "time": each.time and each.time.isoformat()}
         put_event(connection, LeaseNews.OWN_EVENT, told, now, {"event": what})
     return told
-
-
-def _sparing(connection: Connection, job: Convergence[Any], now: datetime) -> Convergence[Any]:
-    """Return the job of a sub-lease that ends without the resources that its lender has not left: none was touched.
-
-    The servers there are the lender's, whose lease goes on.
-    """
-    there = unreleased_on(connection, {each.resource.number for each in job.all_holdings}, now)
-    left = [each for each in job.all_holdings if _full(each.resource, there, job.name, now)]
-
-    def rest(held: Sequence[Holding]) -> tuple[Holding, ...]:
-        return tuple(each for each in held if each not in left)
-
-    return replace(job, holdings=rest(job.holdings), former=rest(job.former), left=rest(job.left), spared=tuple(left))
 
 
 def _what_lives_on(lease: Lease, jobs: Sequence[Convergence[Any]]) -> dict[str, str]:
@@ -373,14 +360,14 @@ def _blocked(
         there = [*(held for held in mine if to_seconds(held.window.start) <= to_seconds(now)), *others]
     reasons = {}
     for job in jobs:
-        full = [holding.resource.label for holding in job.holdings if _full(holding.resource, there, job.name, now)]
+        full = [holding.resource.label for holding in job.holdings if is_full(holding.resource, there, job.name, now)]
         if full:
             reasons[job.name] = f"Waiting for the previous lease to leave {', '.join(full)}"
     return reasons
 
 
-def _full(resource: Resource, there: Sequence[Allocation], reservation_id: str, now: datetime) -> bool:
-    """Return whether ended but unreleased allocations leave no room for the reservation's own allocation."""
+def is_full(resource: Resource, there: Sequence[Allocation], reservation_id: str, now: datetime) -> bool:
+    """Say whether ended but unreleased allocations leave no room for the reservation's own allocation."""
     here = [each for each in there if each.resource_number == resource.number]
     over = [each for each in here if each.window.end <= now and each.reservation_id != reservation_id]
     if not over:

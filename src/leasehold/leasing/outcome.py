@@ -18,7 +18,7 @@ from leasehold.leasing.delete import forget
 from leasehold.leasing.guests import with_guests
 from leasehold.leasing.lifecycle import EVENT_OF, Phase, Result, next_moment
 from leasehold.leasing.no_show import put_no_show_events, settled
-from leasehold.leasing.sub_lease import Return, lock_lender
+from leasehold.leasing.source import Release
 from leasehold.leasing.unit import bump_and_hurry
 from leasehold.model.backoff import REFUSALS_TO_SHOW, REFUSED_GROWTH, pause_after
 from leasehold.model.event_log import LeaseNews
@@ -108,13 +108,14 @@ class _Completion:
 
     def __call__(self, connection: Connection) -> bool:
         generations = lock_pools(connection, self._freed().keys())
-        lender = lock_lender(connection, self.step.lease) if generations else None
+        source = self.service.source_of(self.step.lease)
+        heir = source.lock_heir(connection, self.step.lease) if generations else None
         lease, now = self._as_it_is(connection), self.service.now()
         if not still_ours(connection, self.claim):
             return False
         if lease is not None:
             outcomes = with_guests(self.service, connection, self.step, self.outcomes, generations, now)
-            replace(self, outcomes=outcomes).record(connection, lease, generations, now, lender)
+            replace(self, outcomes=outcomes).record(connection, lease, generations, now, heir)
         return True
 
     @property
@@ -139,16 +140,16 @@ class _Completion:
         return True
 
     def record(
-        self, connection: Connection, lease: Lease, generations: LockedPools, now: datetime, lender: Lease | None
+        self, connection: Connection, lease: Lease, generations: LockedPools, now: datetime, heir: Lease | None
     ) -> None:
-        """Write what the outcomes say about the lease, which is locked, as are its pools and its lender."""
+        """Write what the outcomes say about the lease, which is locked, as are its pools and its heir."""
         freed = self._freed()
         changed = lease.generation != self.step.lease.generation
         if changed and self.step.phase is Phase.NO_SHOW:
             # What is promised now may be more. The next step puts back what this one has taken out, or releases it.
             finish_task(connection, self.claim, now)
             return
-        self._release(connection, lease, freed, Return(connection, generations, now, lender))
+        self._release(connection, lease, freed, Release(connection, generations, now, heir))
         lease = self._without_dropped(connection, lease, now)
         if changed:
             save_lease(connection, lease, self._known(lease), now)
@@ -171,18 +172,18 @@ class _Completion:
         connection: Connection,
         lease: Lease,
         freed: Mapping[str, list[int]],
-        to: Return,
+        to: Release,
     ) -> None:
         """Release these allocations, and make due the leases that wait for something in their pools.
 
-        What a sub-lease releases, its lender has again.
+        Its source says who has them next.
         """
         held = {each.id: each for part in lease.reservations for each in part.allocations}
         cause = Cause.NO_SHOW if self.step.phase is Phase.NO_SHOW else Cause.ENDED
         for pool, ids in freed.items():
             ending = [held[ident] for ident in ids]
             end_allocations(connection, ending, to.generations[pool] + 1, to.now, cause, released=True)
-            to.of(lease, ending)
+            self.service.source_of(lease).give_back(to, lease, ending)
         bump_and_hurry(connection, to.generations, to.now)
 
     def _tells_nothing_of(self, freed: Mapping[str, list[int]]) -> bool:

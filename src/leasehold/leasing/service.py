@@ -16,6 +16,7 @@ from leasehold.enforcement.deciding import Deciding
 from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.decide import Terms
 from leasehold.leasing.enrolled import Enrolled
+from leasehold.leasing.source import POOLS, Locked, Source
 from leasehold.leasing.waiting_order import LongestWaiting
 from leasehold.model.budget import Budget
 from leasehold.model.displacement import FewestServers
@@ -59,7 +60,8 @@ class Service:
     `questions` are calendars for questions that promise nothing and take long: no decision waits for them (`ask`).
     `enrolled` are resources that such questions need not read again.
     `steady` returns seconds of a monotonic clock, which times decisions. `wake` tells a manager in the same process
-    that work has become due. `words` are the features' own, which they read in a sent reservation before its type does.
+    that work has become due. `words` are the features' own, which they read in a sent reservation before its type does;
+    `sources` are those that their leases have resources from.
     """
 
     db: Database
@@ -76,6 +78,15 @@ class Service:
     steady: Callable[[], float] = monotonic
     wake: Callable[[], None] = nobody_to_wake
     words: tuple[Words, ...] = ()
+    sources: tuple[Source, ...] = ()
+
+    def source_of(self, lease: Lease) -> Source:
+        """Return where the resources of a lease come from."""
+        return next((each for each in self.sources if each.owns(lease)), POOLS)
+
+    def locked(self, connection: Connection, pools: Mapping[str, Snapshot], now: datetime) -> Locked:
+        """Return what a source is asked with, about these pools, which are locked."""
+        return Locked(connection, pools, now, self.types, self.margins, self.lead_of)
 
     def decide(
         self, work: Callable[[Evaluated, Connection], Result], conditions: Sequence[tuple[str, Expression]] = ()

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leasehold.db.published_offer import find_published
 from leasehold.db.resource import resources_by_number
 from leasehold.leasing.allocations import held_by
-from leasehold.model.errors import BusyError, ClaimSharingError, ClosedToError
+from leasehold.model.errors import BusyError, ClosedToError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
     from datetime import datetime
 
     from sqlalchemy import Connection
 
+    from leasehold.leasing.service import Service
     from leasehold.model.lease import Lease
     from leasehold.resource_types.registry import ResourceTypes
 
@@ -22,11 +21,11 @@ MOST_UNTOLD = 30
 """How many projects may be taken off a lease before the cloud has been told of the first of them."""
 
 
-def check_sharing(types: ResourceTypes, connection: Connection, lease: Lease, after: Lease, now: datetime) -> None:
+def check_sharing(service: Service, connection: Connection, lease: Lease, after: Lease, now: datetime) -> None:
     """Raise an error if a lease, which is locked after its pools, cannot be shared as it is to be.
 
-    ClaimSharingError for projects to which the offer that it was made of is not open; ClosedToError for those that may
-    not use a resource that it has, or has lent; BusyError while the cloud is still to be told of many others.
+    That of its source; ClosedToError for projects that may not use a resource that it has, or has lent; BusyError while
+    the cloud is still to be told of many others.
     """
     untold = max((sum(may is False for may in part.shares.values()) for part in after.kept), default=0)
     if untold > MOST_UNTOLD:
@@ -35,23 +34,12 @@ def check_sharing(types: ResourceTypes, connection: Connection, lease: Lease, af
     added = [project for project in after.shared_with if project not in lease.shared_with]
     if not added:
         return
-    offered = _offered(connection, lease, added, now)
-    numbers = _used(types, lease) - {offered}
+    opened = service.source_of(lease).opened(connection, lease, added, now)
+    numbers = _used(service.types, lease).difference(opened)
     found = resources_by_number(connection, numbers).values() if numbers else ()
     closed = [project for project in added if not all(each.open_to(project) for each in found)]
     if closed:
         raise ClosedToError(closed)
-
-
-def _offered(connection: Connection, lease: Lease, added: Collection[str], now: datetime) -> int | None:
-    """Return the number of the resource that a published offer opens to these projects, if the lease is made of one."""
-    if lease.published_offer is None:
-        return None
-    offer = find_published(connection, lease.published_offer)
-    others = [project for project in added if offer is None or not offer.open_to(project, now)]
-    if offer is None or others:
-        raise ClaimSharingError(others)
-    return offer.resource_number
 
 
 def _used(types: ResourceTypes, lease: Lease) -> set[int]:

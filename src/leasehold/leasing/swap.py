@@ -21,9 +21,7 @@ from leasehold.leasing.flags import Flags, changed
 from leasehold.leasing.lapse import decide_anew
 from leasehold.leasing.lifecycle import Phase, is_over, phase_of
 from leasehold.leasing.mending import Mending, started
-from leasehold.leasing.offer_claim import check_unclaimed
 from leasehold.leasing.requests import conditions_of
-from leasehold.leasing.sub_lease import check_no_sub_lease
 from leasehold.leasing.survey import any_broken
 from leasehold.leasing.unit import ChangedMeanwhileError, lock_as_seen, look_again, look_at
 from leasehold.metrics.decision import decision
@@ -88,8 +86,8 @@ def swap_resource(
     With `all_servers` the wish has to name the servers of every project on the resource, otherwise those of the lease's
     project. A disabled resource is never given; `tells_disabled` says whether a refusal may mention them.
 
-    Raises NotFoundError; StaleError when the lease's generation is not `if_generation`; SubLeaseFixedError for a
-    sub-lease; BusyError while it starts or ends, or when it changed during each of five tries; ConflictError when it is
+    Raises NotFoundError; StaleError when the lease's generation is not `if_generation`; that of its source;
+    BusyError while it starts or ends, or when it changed during each of five tries; ConflictError when it is
     over; InvalidInputError for a resource or a server that the lease does not have; NotSwappableError,
     SwapUnfinishedError and ServersNotNamedError; NotEnoughError when no other resource is free; CloudUnavailableError.
     Nothing is changed then.
@@ -97,9 +95,8 @@ def swap_resource(
 
     def attempt() -> Lease:
         seen, resources = _see(service, lease_id, if_generation)
-        check_no_sub_lease(seen)
+        service.source_of(seen).check_exchange(seen)
         _check_at_rest(seen, service.now())
-        check_unclaimed(seen)
         chosen = _Question(service, seen, resources, wish, all_servers).chosen()
         kind = chosen.type.kind
         conditions = conditions_of([(kind, kind.load(chosen.part.request))])

@@ -13,15 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from leasehold.conf.settings import LeaseSettings, ManagerSettings, Settings
-from leasehold.features.lending.model import OffersOverlapError
+from leasehold.features.lending.model import OffersOverlapError, OutsideOfferError
 from leasehold.features.lending.publish import list_published, withdraw
-from leasehold.model.errors import (
-    InUseError,
-    InvalidDateError,
-    NotEnoughError,
-    NotFreeInOfferError,
-    OutsideOfferError,
-)
+from leasehold.model.errors import InUseError, InvalidDateError, NotEnoughError, NotFreeInOfferError
 from leasehold.model.published_offer import PublishedStatus
 from tests.factory import ALT, DEMO, START, hosts, make_service, run_manager
 from tests.stateful.audit import audit

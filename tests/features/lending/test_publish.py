@@ -9,20 +9,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from leasehold.conf.settings import LeaseSettings, LimitSettings
-from leasehold.features.lending.model import OffersOverlapError, TooManyPublishedError
+from leasehold.features.lending.model import ClaimedError, OffersOverlapError, OutsideOfferError, TooManyPublishedError
 from leasehold.features.lending.options import LendingSettings
 from leasehold.features.lending.publish import get_published, list_published, publish, withdraw
 from leasehold.features.owned_resource.use import end_lease
 from leasehold.model.caller import Caller
 from leasehold.model.errors import (
-    ClaimedError,
     InUseError,
     InvalidDateError,
     InvalidInputError,
     NotEnoughError,
     NotFoundError,
     NotFreeInOfferError,
-    OutsideOfferError,
     TooManyLeasesError,
 )
 from leasehold.model.published_offer import Publication

@@ -13,7 +13,13 @@ import pytest
 from leasehold.conf.settings import LeaseSettings
 from leasehold.db.store import Database
 from leasehold.features.lending.lend import list_sub_leases
-from leasehold.features.lending.model import NotLendableError, SubLeaseLevelError
+from leasehold.features.lending.model import (
+    FewerOfferedError,
+    NotLendableError,
+    OutsideOfferError,
+    SubLeaseFixedError,
+    SubLeaseLevelError,
+)
 from leasehold.features.lending.publish import get_published, list_published, withdraw
 from leasehold.leasing.create import create_lease
 from leasehold.model.caller import Caller
@@ -21,14 +27,11 @@ from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import (
     BusyError,
     ConflictError,
-    FewerOfferedError,
     InvalidDateError,
     InvalidInputError,
     LendingError,
     NotFoundError,
     NotFreeInOfferError,
-    OutsideOfferError,
-    SubLeaseFixedError,
     TooManyLeasesError,
 )
 from leasehold.model.windows import OPEN_END

@@ -14,7 +14,7 @@ import pytest
 from leasehold.conf.settings import LeaseSettings, LimitSettings
 from leasehold.db.record import SegmentFilter, each_segment
 from leasehold.features.lending.lend import lend
-from leasehold.features.lending.model import NotLendableError, SubLeaseLevelError
+from leasehold.features.lending.model import NotLendableError, SubLeaseFixedError, SubLeaseLevelError
 from leasehold.leasing.create import create_lease
 from leasehold.leasing.swap import swap_resource
 from leasehold.model.draft import LeaseDraft, LendWish, SwapWish
@@ -28,7 +28,6 @@ from leasehold.model.errors import (
     NotEnoughError,
     NotFoundError,
     StaleError,
-    SubLeaseFixedError,
     SwapUnfinishedError,
     TooManyLeasesError,
     TooMuchHeldError,

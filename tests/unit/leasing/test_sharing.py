@@ -11,7 +11,8 @@ from sqlalchemy import update
 from leasehold.cloud.ports import CloudPermanentError
 from leasehold.db.facts import SHARES
 from leasehold.db.tables import reservations
-from leasehold.model.errors import BusyError, ClaimSharingError, ClosedToError, InUseError, NotEnoughError
+from leasehold.features.lending.model import ClaimSharingError
+from leasehold.model.errors import BusyError, ClosedToError, InUseError, NotEnoughError
 from leasehold.model.lease_type import LeaseType
 from tests.factory import ALT, START, flavors, floating_ips, hosts, instances, make_service, run_for
 from tests.stateful.audit import audit, audit_cloud

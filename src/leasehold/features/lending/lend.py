@@ -21,7 +21,9 @@ from leasehold.db.resource import resources_by_number
 from leasehold.db.sub_lease import sub_leases_of
 from leasehold.db.task import LEASE, add_task, hurry_task
 from leasehold.enforcement.external import ExternalCall
+from leasehold.features.lending.claimed import check_open
 from leasehold.features.lending.lendable import Lendable, check_lends, lendable
+from leasehold.features.lending.source import begins
 from leasehold.leasing.allocations import held_by
 from leasehold.leasing.approval import approved
 from leasehold.leasing.decide import Asked
@@ -29,9 +31,7 @@ from leasehold.leasing.dry_run import undo
 from leasehold.leasing.external_view import ExternalView
 from leasehold.leasing.flags import Flags, changed, put_flag_event, with_flags
 from leasehold.leasing.new_lease import new_lease
-from leasehold.leasing.offer_claim import check_open
 from leasehold.leasing.once import done_before
-from leasehold.leasing.sub_lease import begins
 from leasehold.leasing.unit import ChangedMeanwhileError, lock_as_seen, look_again, look_at
 from leasehold.metrics.decision import decision
 from leasehold.model.caller import Caller

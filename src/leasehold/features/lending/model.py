@@ -1,8 +1,15 @@
-"""What refuses to publish or to lend."""
+"""What refuses to publish, to claim or to lend, and changes of leases that were made so."""
 
 from __future__ import annotations
 
-from leasehold.model.errors import ConflictError, TooManyError
+from typing import TYPE_CHECKING
+
+from leasehold.model.errors import ConflictError, TooManyError, some_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leasehold.model.windows import Window
 
 
 class TooManyPublishedError(TooManyError):
@@ -36,3 +43,70 @@ class NotLendableError(ConflictError):
     """The lease lends nothing, or not so much, in its present state."""
 
     code = "leasehold.sublease.refused"
+
+
+class FewerOfferedError(ConflictError):
+    """A claim asks for more hosts of a lease than can be claimed of a published offer now."""
+
+    code = "leasehold.published_offer.fewer"
+
+    def __init__(self, free: int) -> None:
+        """Say how many can be claimed; the claimer learns nothing else of what the lease has."""
+        rest = f"claim {free} or fewer, or try again later" if free else "try again later"
+        message = f"{free} of the offered hosts can be claimed now, as the others are lent or in use: {rest}."
+        super().__init__(message, field="amount", details={"free": free})
+
+
+class OutsideOfferError(ConflictError):
+    """A lease that was made of a published offer would have a time in which that is not offered."""
+
+    code = "leasehold.published_offer.outside"
+
+    def __init__(self, window: Window | None) -> None:
+        """Name the window of the offer; None: it is not available any more."""
+        message = "The lease was made of a published offer that is not available any more, so it gets no other time."
+        if window is not None:
+            message = (
+                f"The lease was made of a published offer from {window.start.isoformat()} until "
+                f"{window.end.isoformat()}, and has to stay within it."
+            )
+        super().__init__(message, field="end_date")
+
+
+class ClaimedError(ConflictError):
+    """A lease that was made of a published offer keeps the resource of the offer."""
+
+    code = "leasehold.published_offer.claimed"
+
+    def __init__(self) -> None:
+        message = (
+            "The lease was made of a published offer, so it keeps that resource and what it asks for. Change its name "
+            "or its dates, or delete it."
+        )
+        super().__init__(message, field="reservations")
+
+
+class ClaimSharingError(ConflictError):
+    """A lease that was made of a published offer is for the projects that the offer is for."""
+
+    code = "leasehold.published_offer.sharing"
+
+    def __init__(self, projects: Sequence[str]) -> None:
+        super().__init__(
+            f"The lease was made of a published offer that is not open to {some_of(projects)}; leave them out of "
+            "`shared_with`, or ask the project that lends it.",
+            field="shared_with",
+            details={"projects": list(projects)},
+        )
+
+
+class SubLeaseFixedError(ConflictError):
+    """A sub-lease has the resources and the start that it was made with, and ends with its lender at the latest."""
+
+    code = "leasehold.sublease.fixed"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The lease is a sub-lease: it keeps its hosts, its start and its heal policy, and ends with its lender at "
+            "the latest. Change its name or its end, or delete it and have another one made."
+        )

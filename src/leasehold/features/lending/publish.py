@@ -14,10 +14,10 @@ from leasehold.db.lease import find_lease
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.project import enter
 from leasehold.db.resource import find_resource
+from leasehold.features.lending.claimed import free_ranges
 from leasehold.features.lending.model import OffersOverlapError, TooManyPublishedError
 from leasehold.features.lending.options import LendingSettings
 from leasehold.leasing.delete import delete_locked
-from leasehold.leasing.offer_claim import free_ranges
 from leasehold.leasing.unit import bump_and_hurry
 from leasehold.model.errors import (
     InvalidDateError,
@@ -127,7 +127,8 @@ def free_of_offer(service: Service, offer: PublishedOffer) -> Sequence[Window]:
     if offer.resource is None or offer.status(service.now()) is not PublishedStatus.AVAILABLE:
         return ()
     kind = service.types.get(offer.resource.type).kind
-    return service.ask([kind.pool], lambda pools, now: free_ranges(service, kind, pools[kind.pool], offer, now))
+    times = service.margins.of(kind.pool), service.lead_of([kind])
+    return service.ask([kind.pool], lambda pools, now: free_ranges(pools[kind.pool], offer, *times, now))
 
 
 def withdraw(service: Service, ident: str, project_id: str | None) -> None:

@@ -15,7 +15,7 @@ from leasehold.db.lease import find_lease
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.features.lending.lend import lend
 from leasehold.features.lending.lendable import check_lends, lendable_now, part_to_lend
-from leasehold.features.lending.model import NotLendableError
+from leasehold.features.lending.model import FewerOfferedError, NotLendableError
 from leasehold.features.lending.publish import absent, check_few, get_published
 from leasehold.leasing.allocations import held_by
 from leasehold.leasing.dates import earliest
@@ -24,7 +24,6 @@ from leasehold.leasing.unit import look_at
 from leasehold.model.draft import LendWish, Once
 from leasehold.model.errors import (
     BusyError,
-    FewerOfferedError,
     InUseError,
     InvalidDateError,
     InvalidInputError,

@@ -13,7 +13,6 @@ from oslo_config import cfg, types
 
 from leasehold.api import versions
 from leasehold.api.policies import (
-    audit,
     base,
     event_log,
     floatingip,
@@ -84,7 +83,6 @@ POLICY_SECTIONS: Mapping[str, Any] = {
     "Floating IPs": floatingip,
     "Resources of any type": resource,
     "The event log": event_log,
-    "Findings of the audit": audit,
     "Rules that other rules refer to": base,
 }
 

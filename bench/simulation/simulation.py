@@ -18,9 +18,9 @@ from bench.simulation.people import People
 from bench.simulation.site import ADMIN, LEAD, SETTINGS, SLOWEST_DELETION, open_site
 from bench.simulation.utilisation import SAMPLES, Utilisation
 from leasehold.db.history import purge
+from leasehold.features.audit.cloud import Pace, audit_cloud
+from leasehold.features.audit.database import audit_database
 from leasehold.leasing import queries
-from leasehold.leasing.audit.cloud import Pace, audit_cloud
-from leasehold.leasing.audit.db import audit_database
 from leasehold.leasing.event_log import sequence_events
 from leasehold.model.states import LeaseStatus
 from leasehold.resource_types.displacement import open_all

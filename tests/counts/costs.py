@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from leasehold.db.task import claim_tasks
+from leasehold.features.audit.database import audit_database
 from leasehold.features.feed import use as feeds
 from leasehold.features.timeline.model import Timeline
 from leasehold.features.timeline.rows import Eyes
 from leasehold.features.timeline.use import TimelineQuestion, timeline_of
 from leasehold.leasing import queries
-from leasehold.leasing.audit.db import audit_database
 from leasehold.leasing.delete import wait_until_gone
 from leasehold.leasing.holding import list_holdings
 from leasehold.manager import monitor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold.db.engine import reading
-from leasehold.leasing.audit.db import audit_database
+from leasehold.features.audit.database import audit_database
 from tests.harness.cloud_checks import cloud_problems
 from tests.harness.database_checks import NO_LEAD, database_problems
 from tests.harness.tables import BOOKS, cloud_state, dump, read_tables

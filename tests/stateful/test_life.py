@@ -27,17 +27,17 @@ from sqlalchemy import select
 from leasehold.cloud.ports import CloudError
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.conf.settings import ManagerSettings, Settings
-from leasehold.db.audit import work_of
 from leasehold.db.tables import tasks
 from leasehold.db.task import LEASE
+from leasehold.db.work import work_of
+from leasehold.features.audit.cloud import Pace
+from leasehold.features.audit.cloud import audit_cloud as leasehold_audit_cloud
+from leasehold.features.audit.job import reconcile
 from leasehold.features.held_offer import use as held_offer
 from leasehold.features.held_offer.options import OfferSettings
 from leasehold.leasing import create, queries
-from leasehold.leasing.audit.cloud import Pace
-from leasehold.leasing.audit.cloud import audit_cloud as leasehold_audit_cloud
 from leasehold.leasing.lapse import release_late
 from leasehold.manager import monitor
-from leasehold.manager.reconciler import reconcile
 from leasehold.manager.task_runner import run_task
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import LeaseholdError, NotEnoughError

@@ -9,10 +9,10 @@ import pytest
 from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
 
 from leasehold.db.engine import open_engine, reading, writing
+from leasehold.features.audit.job import Reconciler
+from leasehold.features.audit.metrics import FINDINGS
 from leasehold.leasing.event_log import sequence_events
-from leasehold.manager.reconciler import Reconciler
 from leasehold.manager.worker import Worker
-from leasehold.metrics.audit import FINDINGS
 from leasehold.metrics.cloud import TRANSIENT, count_call
 from leasehold.metrics.decision import decision
 from leasehold.metrics.request import count_request

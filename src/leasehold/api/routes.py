@@ -6,7 +6,6 @@ from typing import Any
 
 from leasehold.api.handlers import (
     allocation,
-    audit,
     event_log,
     floatingip,
     holding,
@@ -19,7 +18,6 @@ from leasehold.api.handlers import property as properties
 from leasehold.api.handlers.lease_then import AS_OF
 from leasehold.api.lease_filter import DELETED, FILTERS
 from leasehold.api.models.allocation import AllocationList, OneAllocation
-from leasehold.api.models.audit import OneAudit
 from leasehold.api.models.event_log import LogEventList
 from leasehold.api.models.floatingip import FloatingIpCreation, FloatingIpList, OneFloatingIp
 from leasehold.api.models.holding import HolderList
@@ -35,17 +33,15 @@ from leasehold.api.models.resource import (
     ResourceTypeList,
 )
 from leasehold.api.models.version import HealthAnswer, VersionList
-from leasehold.api.policies import audit as audit_rules
 from leasehold.api.policies import event_log as event_log_rules
 from leasehold.api.policies import floatingip as floatingip_rules
 from leasehold.api.policies import host as host_rules
 from leasehold.api.policies import lease as lease_rules
 from leasehold.api.policies import resource as resource_rules
-from leasehold.api.route import ACCEPTED, CHOICES, CREATED, GONE, V1_2, V1_3, Route
+from leasehold.api.route import CHOICES, CREATED, GONE, V1_2, V1_3, Route
 from leasehold.model.refused import Operation
 
 _L, _H, _F, _R = lease_rules, host_rules, floatingip_rules, resource_rules
-_N = audit_rules
 _NARROW, _ALL = ("lease_id", "reservation_id"), ("detail", "all")
 
 _LEASE, _HOST, _ADDRESS = "/v1/leases/{lease_id}", "/v1/os-hosts/{host_id}", "/v1/floatingips/{floatingip_id}"
@@ -131,6 +127,4 @@ ROUTES: tuple[Route, ...] = (
     V1_2("DELETE", _RESOURCE, resource.delete, (_R.GET, _R.DELETE), success=GONE),
     V1_2("GET", f"{_RESOURCE}/allocation", allocation.show, (_R.GET_ALLOCATIONS,), None, OneAllocation, query=_NARROW),
     V1_3("GET", f"{_TYPE}/candidates", resource.list_candidates, (_R.GET_CANDIDATES,), None, CandidateList),
-    V1_3("GET", "/v1/audit", audit.show, (_N.GET,), None, OneAudit),
-    V1_3("POST", "/v1/audit", audit.ask, (_N.POST,), None, OneAudit, ACCEPTED),
 )

@@ -7,20 +7,23 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError
 from datetime import timedelta
 from getpass import getpass
+from threading import Event
 from typing import TYPE_CHECKING
 
 from leasehold import conf
-from leasehold.cmd import audit, database, import_blazar, pools, record, sandbox
+from leasehold.cmd import database, import_blazar, pools, record, sandbox
 from leasehold.cmd.database import OperatorError
 from leasehold.db import history, schema
 from leasehold.db.clock import accept_clock, ask_clock, is_believed, shared_clock, utc_now
-from leasehold.features.registry import all_tables
+from leasehold.features.registry import FEATURES, all_tables
 
 if TYPE_CHECKING:
     from argparse import Namespace, _SubParsersAction
     from collections.abc import Sequence
 
     from sqlalchemy import Engine
+
+    from leasehold.leasing.service import Service
 
 PROG = "leasehold-manage"
 
@@ -81,11 +84,18 @@ def _parser(where: ArgumentParser) -> ArgumentParser:
     _add_clock(groups)
     _add_purge(groups)
     record.add_command(groups)
-    audit.add_command(groups)
     pools.add_command(groups)
     import_blazar.add_command(groups)
+    for each in FEATURES:
+        each.add_command(groups, _make_service)
     _add_hash_password(groups)
     return parser
+
+
+def _make_service(args: Namespace, engine: Engine) -> Service:
+    from leasehold.cmd.compose import service_on  # noqa: PLC0415 - only here, so that the other commands start faster.
+
+    return service_on(engine, database.load_config(args, engine), Event())
 
 
 # ---------------------------------------------------------------- the schema

@@ -128,20 +128,6 @@ MANAGER_OPTIONS = [
         help="Within this many seconds the capacity, traits and attributes of each resource are read again, a few at "
         "each health check. What is less counts when it is still so after `failure_grace`. 0: never.",
     ),
-    cfg.FloatOpt(
-        "audit_seconds",
-        default=DEFAULTS.audit_seconds,
-        min=0.0,
-        help="Seconds between two audit rounds. In a round one of the managers compares the cloud with the database, "
-        "repairs manual changes, and logs them; 0 means no audit.",
-    ),
-    cfg.FloatOpt(
-        "audit_pause_seconds",
-        default=DEFAULTS.audit_pause_seconds,
-        min=0.0,
-        help="Pause, in seconds, after each lease in an audit round, which limits the load of the cloud. A round has "
-        "one pause for each lease.",
-    ),
     cfg.IntOpt(
         "stuck_seconds",
         default=int(DEFAULTS.stuck.total_seconds()),

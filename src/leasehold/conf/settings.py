@@ -160,8 +160,6 @@ class ManagerSettings:
     shutdown_seconds: float = 30.0
     healing_interval: timedelta = timedelta(minutes=60)
     failure_grace_seconds: float | None = None
-    audit_seconds: float = 600.0
-    audit_pause_seconds: float = 0.1
     forgotten_plugins: frozenset[str] = frozenset()
     unpolled: frozenset[str] = frozenset()
     reread_seconds: float = 3600.0

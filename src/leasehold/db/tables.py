@@ -416,33 +416,6 @@ published_offers = Table(
     **EXACT,
 )
 
-# One row: the last round of the periodic audit that began.
-audit_rounds = Table(
-    "audit_rounds",
-    metadata,
-    Column("id", BigInteger, primary_key=True, autoincrement=False),
-    Column("began_at", UtcDateTime, nullable=False),
-    Column("ended_at", UtcDateTime),
-    Column("failure", Text),
-    **EXACT,
-)
-
-# What the last complete round has found, in its order.
-audit_findings = Table(
-    "audit_findings",
-    metadata,
-    Column("position", BigInteger, primary_key=True, autoincrement=False),
-    Column("kind", String(20), nullable=False),
-    Column("subject", String(255), nullable=False),
-    Column("resource_type", String(66)),
-    Column("what", Text, nullable=False),
-    Column("remedy", Text, nullable=False),
-    Column("mend", String(20)),
-    Column("repaired", Text),
-    Column("found_at", UtcDateTime, nullable=False),
-    **EXACT,
-)
-
 # How many requests of an hour were refused, by reason; `missing` is how many more would have done (decision 0105).
 refusals = Table(
     "refusals",

@@ -7,9 +7,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace, _SubParsersAction
     from collections.abc import Callable, Mapping, Sequence
 
     from oslo_policy.policy import RuleDefault
+    from sqlalchemy import Engine
 
     from leasehold.api.call import Filler
     from leasehold.api.mount import MakeMount
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service, Words
     from leasehold.leasing.source import Source
     from leasehold.manager.periodic_thread import PeriodicThread
+
+    MakeService = Callable[[Namespace, Engine], Service]
+    """Returns the service that the arguments of an operator's command configure, on a database that is open."""
 
 
 def _none(_settings: Settings) -> int:
@@ -46,8 +51,9 @@ class Feature:
     module `job`, whose `jobs` makes what managers do for it; with `tables` a module `tables`; with `mount` a module
     `mount`, whose `mount` makes what is served beside the routes, and whose `welcome` says where; with `words` a module
     `words`, whose `read_words` is one of `Service.words`; with `sources` a module `source`, whose `SOURCES` are some of
-    `Service.sources`. Each is loaded only by the processes that use it: the shapes
-    of requests take much memory. A process of it uses so many `connections` to the database beside those of the core.
+    `Service.sources`; with `command` a module `command`, whose `add_command` adds one to `leasehold-manage`. Each is
+    loaded only by the processes that use it: the shapes of requests take much memory. A process of it uses so many
+    `connections` to the database beside those of the core.
     """
 
     name: str
@@ -61,6 +67,7 @@ class Feature:
     intakes: Intakes | None = None
     words: bool = False
     sources: bool = False
+    command: bool = False
     connections: Callable[[Settings], int] = _none
 
     def routes(self) -> Sequence[Route]:
@@ -100,6 +107,11 @@ class Feature:
         """Return where its leases have their resources from."""
         found: Sequence[Source] = self._module("source").SOURCES if self.sources else ()
         return found
+
+    def add_command(self, groups: _SubParsersAction[ArgumentParser], make_service: MakeService) -> None:
+        """Add its command to the parser of `leasehold-manage`."""
+        if self.command:
+            self._module("command").add_command(groups, make_service)
 
     def load_tables(self) -> None:
         """Add its tables to `leasehold.db.tables.metadata`."""

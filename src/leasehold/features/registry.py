@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 NAMES: Final = (
     "alarm",
+    "audit",
     "availability",
     "console",
     "feed",

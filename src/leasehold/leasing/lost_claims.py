@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leasehold.db.audit import IDLE, work_of
 from leasehold.db.lease import find_lease
 from leasehold.db.resource import last_resource, resources_by_number
 from leasehold.db.task import LEASE, add_task_once
-from leasehold.leasing.audit.repair import remove_leftovers
+from leasehold.db.work import IDLE, work_of
+from leasehold.leasing.leftovers import remove_leftovers
 from leasehold.leasing.lifecycle import phase_of
 from leasehold.leasing.resource import holders
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import CloudError, CloudPermanentError
 from leasehold.db.allocation import in_use, stored_requests_on, unreleased_on
-from leasehold.db.audit import work_for
 from leasehold.db.outbox import put_resource_events
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.property import define_properties
@@ -26,6 +25,7 @@ from leasehold.db.resource import (
     update_resources,
 )
 from leasehold.db.task import LEASE, add_task_once, hurry_task
+from leasehold.db.work import work_for
 from leasehold.leasing.membership import (
     Progress,
     again,

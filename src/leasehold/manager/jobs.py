@@ -10,7 +10,6 @@ from leasehold.leasing.job import Job
 from leasehold.leasing.pool_size import follow
 from leasehold.leasing.reminder import remind
 from leasehold.leasing.turn import Turn
-from leasehold.manager.reconciler import Reconciler
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,8 +33,6 @@ def core_jobs(service: Service) -> Iterator[Job]:
     if settings.pool_seconds:
         turn = Turn.of_one_round(service, POOL_LOCK, settings.pool_seconds)
         yield Job("pool size", settings.pool_seconds, lambda _: follow(service), turn)
-    if settings.audit_seconds:
-        yield Reconciler(service).job()
 
 
 def _deliver_end_notices(service: Service, stopping: Event) -> None:

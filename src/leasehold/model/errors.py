@@ -297,18 +297,6 @@ class ConflictError(LeaseholdError):
     status = HTTPStatus.CONFLICT
 
 
-class AuditOffError(ConflictError):
-    """Nobody does rounds of the periodic audit, so none can be asked for."""
-
-    code = "leasehold.audit.off"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The periodic audit is switched off ([manager] audit_seconds is 0). An operator can run leasehold-manage "
-            "audit, or set the option and restart the managers."
-        )
-
-
 class BusyError(ConflictError):
     """The lease is in the middle of an operation; the same request works a little later."""
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from leasehold.leasing.audit.cloud import Pace, audit_cloud
-from leasehold.leasing.audit.db import audit_database
-from leasehold.leasing.audit.repair import repair
+from leasehold.features.audit.cloud import Pace, audit_cloud
+from leasehold.features.audit.database import audit_database
+from leasehold.features.audit.repair import repair
 from leasehold.leasing.queries import list_leases
 from leasehold.resource_types.slots.names import child_provider
 from tests.factory import flavors, floating_ips, hosts, instances, run_until

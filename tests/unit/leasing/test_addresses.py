@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from leasehold.cloud.sandbox import seed
-from leasehold.manager.reconciler import reconcile
+from leasehold.features.audit.job import reconcile
 from leasehold.model.states import LeaseStatus
 from tests.factory import ALT, NETWORK, floating_ips, run_for, run_manager, run_until
 from tests.unit.leasing.looking import AT_ONCE, findings

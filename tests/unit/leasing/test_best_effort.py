@@ -13,8 +13,8 @@ from leasehold.cloud.observing import Observation
 from leasehold.cloud.sandbox.tables import servers
 from leasehold.db.store import Database
 from leasehold.db.tables import leases, resources, tasks
+from leasehold.features.audit.repair import repair
 from leasehold.leasing import resource
-from leasehold.leasing.audit.repair import repair
 from leasehold.leasing.enrol import enrol
 from leasehold.leasing.pool_size import planned
 from leasehold.model.errors import (

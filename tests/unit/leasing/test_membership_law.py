@@ -25,8 +25,8 @@ from leasehold.cloud.sandbox.faults import ERRORS, Fault
 from leasehold.conf.settings import CloudSettings
 from leasehold.db.allocation import in_use
 from leasehold.db.tables import allocations, resources
+from leasehold.features.audit.cloud import Pace, audit_cloud
 from leasehold.leasing import create, queries, resource
-from leasehold.leasing.audit.cloud import Pace, audit_cloud
 from leasehold.leasing.holds import is_held
 from leasehold.manager.monitor import check_once
 from leasehold.model.draft import LeaseDraft

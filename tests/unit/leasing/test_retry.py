@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leasehold.leasing.audit.cloud import Pace
+from leasehold.features.audit.cloud import Pace
 from leasehold.model.states import EventType
 from tests.factory import (
     ALT,

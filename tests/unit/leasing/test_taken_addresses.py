@@ -10,11 +10,11 @@ from sqlalchemy import update
 
 from leasehold.cloud.sandbox import tables as sandbox
 from leasehold.cloud.sandbox.faults import Fault
+from leasehold.features.audit.job import reconcile
 from leasehold.leasing.enrol import enrol
 from leasehold.leasing.health import check_health
 from leasehold.leasing.queries import list_resources
 from leasehold.manager.monitor import check_once
-from leasehold.manager.reconciler import reconcile
 from leasehold.model.errors import CloudUnavailableError, InUseError
 from leasehold.model.finding import FindingKind
 from leasehold.model.resource import FLOATING_IP, Health

@@ -9,7 +9,6 @@ from oslo_config import cfg
 from oslo_policy import policy
 
 from leasehold.api.policies import (
-    audit,
     base,
     event_log,
     floatingip,
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 ADMIN = "admin"
 MOST_REMEMBERED = 4096
-_OURS = (base, lease, host, floatingip, resource, event_log, audit)
+_OURS = (base, lease, host, floatingip, resource, event_log)
 RULES = [rule for each in _OURS for rule in each.RULES]
 
 

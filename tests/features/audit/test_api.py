@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from leasehold.cmd.web import make_app
-from leasehold.db import audit_round
 from leasehold.db.periodic_lock import add_periodic_lock, take_periodic_lock
-from leasehold.leasing.audit.report import AUDIT_LOCK
+from leasehold.features.audit import store
+from leasehold.features.audit.job import Reconciler
+from leasehold.features.audit.options import AuditSettings
+from leasehold.features.audit.use import AUDIT_LOCK
 from leasehold.manager.job_thread import JobThread
-from leasehold.manager.reconciler import Reconciler
 from tests.jobs import job_of
 from tests.web import LocalClient
 
@@ -77,7 +78,7 @@ def test_a_round_under_way_is_not_begun_twice(operator: Client, service: Service
     transact(partial(add_periodic_lock, kind=AUDIT_LOCK))
     until = now.replace(minute=now.minute + 10)
     assert transact(partial(take_periodic_lock, kind=AUDIT_LOCK, now=now, until=until))
-    transact(partial(audit_round.begin_round, now=now))
+    transact(partial(store.begin_round, now=now))
     assert operator.ask("POST", PATH).json["audit"]["under_way"] is True
     assert not transact(partial(take_periodic_lock, kind=AUDIT_LOCK, now=now, until=until))
 
@@ -104,7 +105,7 @@ def test_a_round_that_a_defect_ends_is_not_under_way_any_more(operator: Client, 
 def test_where_no_manager_does_rounds_none_can_be_asked_for(
     operator: Client, service: Service, settings: ApiSettings
 ) -> None:
-    off = replace(service.settings, manager=replace(service.settings.manager, audit_seconds=0.0))
+    off = service.settings.having(AuditSettings(0.0))
     web = LocalClient(make_app(replace(service, settings=off), settings))
     answer = replace(operator, web=web).ask("POST", PATH)
     assert (answer.status_code, answer.json["code"]) == (409, "leasehold.audit.off")

@@ -9,11 +9,11 @@ import pytest
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.db import lease as lease_rows
 from leasehold.db.allocation import each_allocation
-from leasehold.db.audit import kept_allocations, leases_using, types_in_use
 from leasehold.db.engine import reading
 from leasehold.db.state_gauges import read_state_gauges
-from leasehold.leasing.audit import db as audit
-from leasehold.leasing.audit.db import audit_database
+from leasehold.features.audit import database as audit
+from leasehold.features.audit.database import audit_database
+from leasehold.features.audit.reading import kept_allocations, leases_using, types_in_use
 from leasehold.metrics.state_gauges import ResourceGauges, StateGauges
 from leasehold.model.allocation import Allocation
 from leasehold.model.lease import Lease

@@ -14,11 +14,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from leasehold.cloud.ports import BlockedError, CloudError, CloudPermanentError
-from leasehold.db.audit import standing_lease_ids, work_of
 from leasehold.db.lease import find_lease
 from leasehold.db.task import LEASE
-from leasehold.leasing.audit.leftovers import audit_leftovers, audited_types, look_at
-from leasehold.leasing.audit.plugins import audit_plugins
+from leasehold.db.work import work_of
+from leasehold.features.audit.leftovers import audit_leftovers
+from leasehold.features.audit.plugins import audit_plugins
+from leasehold.features.audit.reading import standing_lease_ids
+from leasehold.leasing.leftovers import audited_types, look_at
 from leasehold.leasing.lifecycle import Phase, Step, jobs_of, phase_of
 from leasehold.model.finding import REPAIR, Finding, FindingKind, Mend
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, insert, select, update
 
-from leasehold.db.tables import audit_findings, audit_rounds
-from leasehold.model.audit_round import AuditRound, Reported
+from leasehold.features.audit.model import AuditRound, Reported
+from leasehold.features.audit.tables import audit_findings, audit_rounds
 from leasehold.model.finding import Finding, FindingKind, Mend
 
 if TYPE_CHECKING:

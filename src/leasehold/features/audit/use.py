@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leasehold.db.audit_round import last_round
 from leasehold.db.periodic_lock import free_periodic_lock
-from leasehold.model.errors import AuditOffError
+from leasehold.features.audit.model import AuditOffError
+from leasehold.features.audit.options import AuditSettings
+from leasehold.features.audit.store import last_round
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from leasehold.features.audit.model import AuditRound
     from leasehold.leasing.service import Service
-    from leasehold.model.audit_round import AuditRound
 
 AUDIT_LOCK = "audit"
 """The kind of the periodic lock that lets one manager at a time do a round."""
@@ -29,7 +30,7 @@ def ask_for_round(service: Service) -> AuditRound | None:
 
     Raises AuditOffError if no manager does rounds.
     """
-    if not service.settings.manager.audit_seconds:
+    if not service.settings.of(AuditSettings).audit_seconds:
         raise AuditOffError
 
     def work(connection: Connection) -> AuditRound | None:

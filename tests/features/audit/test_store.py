@@ -6,8 +6,8 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from leasehold.db import audit_round as rows
-from leasehold.model.audit_round import AuditRound, Reported
+from leasehold.features.audit import store as rows
+from leasehold.features.audit.model import AuditRound, Reported
 from leasehold.model.finding import Finding, FindingKind, Mend
 from tests.db.examples import NOW
 

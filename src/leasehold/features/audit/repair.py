@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from sqlalchemy.exc import SQLAlchemyError
 
 from leasehold.cloud.ports import CloudError
-from leasehold.db.audit import IDLE, owners, work_of
 from leasehold.db.hold import held_in_vain
 from leasehold.db.lease import find_lease
 from leasehold.db.outbox import put_event
@@ -20,8 +19,9 @@ from leasehold.db.pool import lock_pools
 from leasehold.db.resource import find_resource, last_resource
 from leasehold.db.store import UnknownOutcomeError
 from leasehold.db.task import LEASE, add_task_once
-from leasehold.leasing.audit.leftovers import audited_types, look_at, objects_of_ours
+from leasehold.db.work import IDLE, work_of
 from leasehold.leasing.holds import let_go_of
+from leasehold.leasing.leftovers import look_at, remove_leftovers
 from leasehold.leasing.lifecycle import Phase, next_moment, phase_of
 from leasehold.leasing.unit import bump_and_hurry
 from leasehold.model.event_log import LeaseNews
@@ -123,35 +123,6 @@ def _let_go(service: Service, finding: Finding) -> str | None:
         return "It is held no more."
 
     return _woken(service, work)
-
-
-# ------------------------------------------------------------ by removing leftovers
-
-
-def remove_leftovers(service: Service, reservation_id: str) -> str | None:
-    """Remove the cloud objects of a reservation that is over, unless servers use them: their owner may need them.
-
-    Returns a sentence that says what was removed, or None if nothing may be removed. Raises CloudError.
-    """
-
-    def is_over(connection: Connection) -> bool:
-        owner = owners(connection, {reservation_id}).get(reservation_id)
-        if owner is None or not owner.over:
-            return False
-        # Lock the lease, so that no worker begins a step of it between the two checks.
-        find_lease(connection, owner.lease_id, lock=True, gone=True)
-        return not (work_of(connection, LEASE, owner.lease_id) or IDLE).busy(service.now())
-
-    if not service.db.transact(is_over):
-        return None
-    look = look_at(service)
-    found = objects_of_ours(look, audited_types(service)).items()
-    things = {thing: driver for thing, driver in found if thing.reservation_id == reservation_id}
-    if any(driver.in_use(look, thing) for thing, driver in things.items()):
-        return None
-    for thing, driver in things.items():
-        driver.remove(look, thing)
-    return f"Removed: {', '.join(map(str, things))}."
 
 
 # ------------------------------------------------------------ by the driver

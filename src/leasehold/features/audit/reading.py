@@ -1,11 +1,7 @@
-"""What an audit reads: all allocations and tasks, row by row, without the calendar.
-
-Also the reservations and resources, existing or removed, that objects in the cloud are named after.
-"""
+"""What an audit reads: all allocations, leases and tasks, row by row, without the calendar."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
@@ -14,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, or_, select
 
 from leasehold.db.allocation import as_allocation
-from leasehold.db.dialects import IDS, AmongIds, rows_among
+from leasehold.db.dialects import IDS, AmongIds
 from leasehold.db.ending import FOR_GOOD, counted_end
 from leasehold.db.resource import resources_by_number
-from leasehold.db.tables import allocations, idempotency_keys, leases, outbox, reservations, resources, tasks
+from leasehold.db.tables import allocations, idempotency_keys, leases, outbox, reservations, tasks
 from leasehold.db.task import LEASE
 from leasehold.model.states import LeaseStatus, ReservationStatus
 from leasehold.model.windows import from_seconds, to_seconds
@@ -32,40 +28,6 @@ if TYPE_CHECKING:
     from leasehold.model.resource import Resource
 
 BATCH = 10_000
-_WORK = (tasks.c.due_at, tasks.c.claim_until, tasks.c.attempts, tasks.c.refusals, tasks.c.last_error)
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """A task: when it is due, until when a worker has claimed it, and how often it failed.
-
-    `refusals` counts the tries that the cloud refused, `last_error` is the error of the last try.
-    """
-
-    due_at: datetime | None
-    claim_until: datetime | None
-    attempts: int = 0
-    refusals: int = 0
-    last_error: str | None = None
-
-    def claimed(self, now: datetime) -> bool:
-        """Say whether a worker has claimed the task."""
-        return self.claim_until is not None and self.claim_until > now
-
-    def busy(self, now: datetime) -> bool:
-        """Say whether the task is claimed, is due, or waits for another try."""
-        return self.claimed(now) or (self.due_at is not None and (self.due_at <= now or self.attempts > 0))
-
-
-IDLE = Work(None, None)
-
-
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """The lease that a reservation belongs to, and whether the reservation is over for good."""
-
-    lease_id: str
-    over: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,22 +49,6 @@ def kept_allocations(connection: Connection, now: datetime) -> Iterator[tuple[Re
     rows = connection.execute(query.execution_options(yield_per=BATCH))
     for number, held in groupby(rows, attrgetter("resource_number")):
         yield resources[number], [as_allocation(row) for row in held]
-
-
-def work_for(connection: Connection, kind: str, subjects: Collection[str] | None = None) -> dict[str, list[Work]]:
-    """Return the tasks of a kind by their subject; with `subjects`, only theirs."""
-    query = select(tasks.c.subject, *_WORK).where(tasks.c.kind == kind)
-    found: dict[str, list[Work]] = defaultdict(list)
-    rows = connection.execute(query) if subjects is None else rows_among(connection, query, tasks.c.subject, subjects)
-    for subject, *values in rows:
-        found[subject].append(Work(*values))
-    return found
-
-
-def work_of(connection: Connection, kind: str, subject: str) -> Work | None:
-    """Return the task of one subject, or None when there is none."""
-    row = connection.execute(select(*_WORK).where(tasks.c.kind == kind, tasks.c.subject == subject)).first()
-    return None if row is None else Work(*row)
 
 
 def kept_by(connection: Connection, now: datetime) -> dict[str, Kept]:
@@ -195,52 +141,7 @@ def types_in_use(connection: Connection) -> list[str]:
     return sorted(connection.execute(query).scalars())
 
 
-def types_reserved(connection: Connection) -> list[str]:
-    """Return the resource types of all reservations, past ones included."""
-    return sorted(connection.execute(select(reservations.c.resource_type).distinct()).scalars())
-
-
 def leases_using(connection: Connection, resource_type: str) -> list[str]:
     """Return the leases with reservations of a type that still have work to do."""
     query = select(leases.c.id).select_from(_ENDING).where(*_UNFINISHED, reservations.c.resource_type == resource_type)
     return sorted(set(connection.execute(query).scalars()))
-
-
-def owners(connection: Connection, reservation_ids: Collection[str]) -> dict[str, Owner]:
-    """Return the owners of these reservations by id, also of deleted ones; unknown ids are left out."""
-    query = select(reservations.c.id, reservations.c.lease_id, reservations.c.status, leases.c.deleted_at).join(leases)
-    return {
-        row.id: Owner(row.lease_id, row.deleted_at is not None or row.status == ReservationStatus.DELETED)
-        for row in rows_among(connection, query, reservations.c.id, reservation_ids)
-    }
-
-
-@dataclass(frozen=True, slots=True)
-class Holders:
-    """Projects that have a resource (`present`), and those that had it until it was released (`former`)."""
-
-    present: frozenset[str] = frozenset()
-    former: frozenset[str] = frozenset()
-
-
-def holders(connection: Connection, numbers: Collection[int], now: datetime) -> dict[int, Holders]:
-    """Return the holders of each of these resources, ignoring allocations released before they began, or purged."""
-    query = select(allocations.c.resource_number, allocations.c.released_at, leases.c.project_id)
-    query = query.join(leases, leases.c.id == allocations.c.lease_id)
-    begun = and_(allocations.c.starts_at <= to_seconds(now), allocations.c.ends_at > allocations.c.starts_at)
-    query = query.where(or_(begun, allocations.c.released_at.is_(None)))
-    present: dict[int, set[str]] = defaultdict(set)
-    former: dict[int, set[str]] = defaultdict(set)
-    for row in rows_among(connection, query, allocations.c.resource_number, numbers):
-        (present if row.released_at is None else former)[row.resource_number].add(row.project_id)
-    return {
-        number: Holders(frozenset(present[number]), frozenset(former[number] - present[number])) for number in numbers
-    }
-
-
-def removed_resources(connection: Connection, resource_type: str) -> dict[str, Mapping[str, Any]]:
-    """Return the attributes of the resources of a type that are no longer enrolled, by their ids."""
-    query = select(resources.c.id, resources.c.alive, resources.c.attributes).where(resources.c.type == resource_type)
-    rows = connection.execute(query.order_by(resources.c.number)).all()
-    enrolled = {row.id for row in rows if row.alive}
-    return {row.id: row.attributes for row in rows if row.id not in enrolled}

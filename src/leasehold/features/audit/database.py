@@ -6,12 +6,13 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from leasehold.db.audit import kept_allocations, kept_by, known_leases, lost_leases, without_lease, work_for
 from leasehold.db.closures import maintenance_reservations
 from leasehold.db.hold import held_in_vain
 from leasehold.db.holding import wrongly_noted
 from leasehold.db.lease import CHUNK, each_lease
 from leasehold.db.task import LEASE
+from leasehold.db.work import work_for
+from leasehold.features.audit.reading import kept_allocations, kept_by, known_leases, lost_leases, without_lease
 from leasehold.leasing.lifecycle import next_moment
 from leasehold.model.agreement import AGREEING
 from leasehold.model.allocation import taken_by
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from leasehold.db.audit import Work
+    from leasehold.db.work import Work
     from leasehold.model.allocation import Allocation
     from leasehold.model.lease import Lease
     from leasehold.model.resource import Resource

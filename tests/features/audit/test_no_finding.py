@@ -8,11 +8,11 @@ from sqlalchemy import select, update
 from leasehold.cloud.ports import CloudTransientError
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.db import tables
-from leasehold.leasing.audit.cloud import Pace, audit_cloud
-from leasehold.leasing.audit.repair import repair
+from leasehold.features.audit.cloud import Pace, audit_cloud
+from leasehold.features.audit.repair import repair
 from tests.factory import World, floating_ips, hosts, instances, run_for, run_manager
+from tests.features.audit.test_cloud import STRANGER, leave_flavor, take_a_host_out
 from tests.unit.leasing.looking import Scene, findings
-from tests.unit.leasing.test_audit import STRANGER, leave_flavor, take_a_host_out
 
 pytestmark = pytest.mark.slow
 

@@ -1,7 +1,6 @@
-"""Find cloud objects of reservations that are over or unknown.
+"""Remove what reservations that are over have left in the cloud.
 
-Only objects of a reservation that is over in the database are removed: such a reservation never comes back. Objects of
-unknown reservations may belong to another installation, or date from before a restore of the database.
+Only objects of a reservation that is over in the database are removed: such a reservation never comes back.
 """
 
 from __future__ import annotations
@@ -11,15 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.observing import Observation
 from leasehold.cloud.ports import CloudError
-from leasehold.db.audit import IDLE, owners, types_reserved, work_of
+from leasehold.db.lease import find_lease
+from leasehold.db.owners import owners, types_reserved
 from leasehold.db.resource import enrolled_types
 from leasehold.db.task import LEASE
-from leasehold.model.finding import REPAIR, Finding, FindingKind, Mend
+from leasehold.db.work import IDLE, work_of
 from leasehold.resource_types.look import Look
 from leasehold.resource_types.records import Records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
+
+    from sqlalchemy import Connection
 
     from leasehold.leasing.service import Service
     from leasehold.resource_types.driver import Driver
@@ -27,11 +29,6 @@ if TYPE_CHECKING:
     from leasehold.resource_types.registry import ResourceType
 
 log = logging.getLogger(__name__)
-
-_UNKNOWN = (
-    "Another installation may use it, or it dates from before a restore of the database. If it is unused, remove it by "
-    "hand."
-)
 
 
 def look_at(service: Service) -> Look:
@@ -51,27 +48,6 @@ def audited_types(service: Service) -> list[ResourceType]:
     return [each for each in found if each is not None]
 
 
-def audit_leftovers(service: Service, look: Look, types: Iterable[ResourceType]) -> Iterator[Finding]:
-    """Yield a finding for each reservation that is over or unknown and has cloud objects; reads the cloud first."""
-    things: dict[str, list[CloudObject]] = {}
-    for thing in objects_of_ours(look, types):
-        things.setdefault(thing.reservation_id, []).append(thing)
-    now = service.now()
-    with service.db.reading() as connection:
-        known = owners(connection, things.keys())
-        over = {ident: owner.lease_id for ident, owner in known.items() if owner.over}
-        leases = sorted(set(over.values()))
-        busy = {lease_id for lease_id in leases if (work_of(connection, LEASE, lease_id) or IDLE).busy(now)}
-    for ident, found in sorted(things.items()):
-        has = ", ".join(map(str, found))
-        if ident not in known:
-            what = f"The reservation {ident} is not in the database, but the cloud has: {has}."
-            yield Finding(FindingKind.LEFTOVER, ident, what, _UNKNOWN)
-        elif ident in over and over[ident] not in busy:
-            what = f"The reservation {ident} of lease {over[ident]} is over, but the cloud still has: {has}."
-            yield Finding(FindingKind.LEFTOVER, ident, what, REPAIR, Mend.REMOVAL)
-
-
 def objects_of_ours(look: Look, types: Iterable[ResourceType]) -> Mapping[CloudObject, Driver[Any]]:
     """Return all cloud objects that have a reservation's name and our mark, each with a driver that knows it.
 
@@ -87,3 +63,29 @@ def objects_of_ours(look: Look, types: Iterable[ResourceType]) -> Mapping[CloudO
         except Exception:
             log.exception("A bug in %s: the objects of its reservations could not be listed", type_.name)
     return found
+
+
+def remove_leftovers(service: Service, reservation_id: str) -> str | None:
+    """Remove the cloud objects of a reservation that is over, unless servers use them: their owner may need them.
+
+    Returns a sentence that says what was removed, or None if nothing may be removed. Raises CloudError.
+    """
+
+    def is_over(connection: Connection) -> bool:
+        owner = owners(connection, {reservation_id}).get(reservation_id)
+        if owner is None or not owner.over:
+            return False
+        # Lock the lease, so that no worker begins a step of it between the two checks.
+        find_lease(connection, owner.lease_id, lock=True, gone=True)
+        return not (work_of(connection, LEASE, owner.lease_id) or IDLE).busy(service.now())
+
+    if not service.db.transact(is_over):
+        return None
+    look = look_at(service)
+    found = objects_of_ours(look, audited_types(service)).items()
+    things = {thing: driver for thing, driver in found if thing.reservation_id == reservation_id}
+    if any(driver.in_use(look, thing) for thing, driver in things.items()):
+        return None
+    for thing, driver in things.items():
+        driver.remove(look, thing)
+    return f"Removed: {', '.join(map(str, things))}."

@@ -10,8 +10,8 @@ from sqlalchemy import delete, insert, select, update
 
 from leasehold.cloud.ports import CloudPermanentError
 from leasehold.db import tables
-from leasehold.leasing.audit.repair import repair
-from leasehold.manager.reconciler import reconcile
+from leasehold.features.audit.job import reconcile
+from leasehold.features.audit.repair import repair
 from tests.factory import flavors, floating_ips, hosts, instances, run_for, run_manager, run_until
 from tests.unit.leasing.looking import AT_ONCE, Scene, in_database
 

@@ -13,9 +13,10 @@ from prometheus_client import REGISTRY
 
 from leasehold.db.clock import utc_now
 from leasehold.db.periodic_lock import add_periodic_lock, take_periodic_lock
-from leasehold.leasing.audit.report import AUDIT_LOCK
+from leasehold.features.audit.job import Reconciler
+from leasehold.features.audit.options import AuditSettings
+from leasehold.features.audit.use import AUDIT_LOCK
 from leasehold.manager.job_thread import JobThread
-from leasehold.manager.reconciler import Reconciler
 from tests.factory import World, hosts, run_manager
 from tests.processes import wait_for
 
@@ -30,8 +31,7 @@ OFTEN = 0.05
 
 def make(world: World, pause: float = 0.0) -> Reconciler:
     """Return a reconciler with twenty rounds a second, on the machine's clock: the periodic lock uses real time."""
-    manager = replace(world.service.settings.manager, audit_seconds=OFTEN, audit_pause_seconds=pause)
-    settings = replace(world.service.settings, manager=manager)
+    settings = world.service.settings.having(AuditSettings(OFTEN, pause))
     return Reconciler(replace(world.service, settings=settings, now=utc_now))
 
 

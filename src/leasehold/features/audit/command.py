@@ -7,19 +7,18 @@ import sys
 from argparse import ArgumentTypeError
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from threading import Event
 from typing import TYPE_CHECKING
 
 from leasehold import conf
 from leasehold.cloud.ports import CloudError
-from leasehold.cmd.database import load_config
 from leasehold.db import schema
 from leasehold.db.clock import shared_clock
 from leasehold.db.store import Database
-from leasehold.leasing.audit.cloud import Pace, audit_cloud
-from leasehold.leasing.audit.db import Received, audit_database, audit_received
-from leasehold.leasing.audit.repair import repair
+from leasehold.features.audit.cloud import Pace, audit_cloud
+from leasehold.features.audit.database import Received, audit_database, audit_received
+from leasehold.features.audit.repair import repair
 from leasehold.resource_types.registry import PluginError
 
 if TYPE_CHECKING:
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
+    from leasehold.features.feature import MakeService
     from leasehold.model.finding import Finding
 
 NOT_ASKED = "It was left alone, as asked."
@@ -56,7 +56,7 @@ class _Report:
         return 0 if self.unseen in (None, NOT_ASKED) else HALF
 
 
-def add_command(groups: _SubParsersAction[ArgumentParser]) -> None:
+def add_command(groups: _SubParsersAction[ArgumentParser], make_service: MakeService) -> None:
     """Add the command to the parser of `leasehold-manage`."""
     text = "check that nothing is allocated twice, that no work is lost, and that the cloud matches the database"
     parser = groups.add_parser("audit", help=text, description=f"{text}. {EXIT_CODES}")
@@ -65,13 +65,13 @@ def add_command(groups: _SubParsersAction[ArgumentParser]) -> None:
     kept = "CloudEvents that a receiver has kept, one a line: leases in them that the database has lost are named"
     parser.add_argument("--received", type=_events, metavar="FILE", default=[], help=kept)
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=partial(run, make_service))
 
 
-def run(args: Namespace, engine: Engine) -> int:
+def run(make_service: MakeService, args: Namespace, engine: Engine) -> int:
     """Audit the database and the cloud, repair the findings with `--repair`, and print them."""
     schema.check(engine)
-    report = _look(args, engine)
+    report = _look(make_service, args, engine)
     if args.json:
         _print_json(report)
     else:
@@ -79,16 +79,14 @@ def run(args: Namespace, engine: Engine) -> int:
     return report.code
 
 
-def _look(args: Namespace, engine: Engine) -> _Report:
-    from leasehold.cmd.compose import service_on  # noqa: PLC0415 - only here, so that the other commands start faster.
-
+def _look(make_service: MakeService, args: Namespace, engine: Engine) -> _Report:
     with Database(engine).reading() as connection:
         now = shared_clock(engine)()
         found = [*audit_database(connection, now), *audit_received(connection, args.received, now)]
     service, unseen = None, NOT_ASKED if args.database_only else None
     try:
         if args.repair or not args.database_only:
-            service = service_on(engine, load_config(args, engine), Event())
+            service = make_service(args, engine)
         if service is not None and not args.database_only:
             found += audit_cloud(service, Pace())
     except (CloudError, conf.ConfigurationError, PluginError) as error:

@@ -14,8 +14,8 @@ from sqlalchemy import delete, insert, select, update
 from leasehold.cloud.ports import Inventory
 from leasehold.cloud.sandbox.tables import aggregate_hosts, aggregates, hypervisors, inventories, providers, traits
 from leasehold.db import tables
-from leasehold.leasing.audit.repair import repair
-from leasehold.manager.reconciler import reconcile
+from leasehold.features.audit.job import reconcile
+from leasehold.features.audit.repair import repair
 from leasehold.model.windows import to_seconds
 from leasehold.resource_types.slots.names import FLAVOR_KEY, RESERVATION_KEY, child_provider, resource_class
 from tests.factory import NETWORK, hosts, remove_host, run_for, run_manager

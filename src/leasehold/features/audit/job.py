@@ -12,14 +12,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from leasehold.cloud.ports import CloudError
-from leasehold.db.audit_round import begin_round, end_round, fail_round
-from leasehold.leasing.audit.cloud import Pace, audit_cloud
-from leasehold.leasing.audit.db import audit_leases
-from leasehold.leasing.audit.repair import repair
-from leasehold.leasing.audit.report import AUDIT_LOCK
+from leasehold.features.audit.cloud import Pace, audit_cloud
+from leasehold.features.audit.database import audit_leases
+from leasehold.features.audit.metrics import DONE, FAILED, LEFT, MENDED, count_finding, count_round, expect_findings
+from leasehold.features.audit.options import AuditSettings
+from leasehold.features.audit.repair import repair
+from leasehold.features.audit.store import begin_round, end_round, fail_round
+from leasehold.features.audit.use import AUDIT_LOCK
 from leasehold.leasing.job import Job
 from leasehold.leasing.turn import Turn
-from leasehold.metrics.audit import DONE, FAILED, LEFT, MENDED, count_finding, count_round, expect_findings
 from leasehold.model.finding import FindingKind
 
 if TYPE_CHECKING:
@@ -70,12 +71,17 @@ def _see_to(service: Service, findings: Sequence[Finding]) -> list[tuple[Finding
     return seen
 
 
+def jobs(service: Service) -> Sequence[Job]:
+    """Do a round every `[manager] audit_seconds`, unless it is 0."""
+    return [Reconciler(service).job()] if service.settings.of(AuditSettings).audit_seconds else []
+
+
 class Reconciler:
     """Does rounds of the audit; when the manager stops, a round ends after the present lease."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._settings = service.settings.manager
+        self._settings = service.settings.of(AuditSettings)
         self._interval = timedelta(seconds=self._settings.audit_seconds)
         self._turn = Turn(service, AUDIT_LOCK, self._interval)
         expect_findings(FindingKind)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from leasehold.model.errors import ConflictError
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -40,3 +42,15 @@ class AuditRound:
     def under_way(self) -> bool:
         """Whether the round has not ended."""
         return self.ended_at is None or self.ended_at < self.began_at
+
+
+class AuditOffError(ConflictError):
+    """Nobody does rounds of the periodic audit, so none can be asked for."""
+
+    code = "leasehold.audit.off"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The periodic audit is switched off ([manager] audit_seconds is 0). An operator can run leasehold-manage "
+            "audit, or set the option and restart the managers."
+        )

@@ -5,12 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold.api.call import Reply
-from leasehold.api.views.audit import show_audit
-from leasehold.leasing.audit.report import ask_for_round, read_report
+from leasehold.api.route import ACCEPTED, V1_3
+from leasehold.features.audit import rules
+from leasehold.features.audit.bodies import OneAudit
+from leasehold.features.audit.options import AuditSettings
+from leasehold.features.audit.rules import RULES
+from leasehold.features.audit.use import ask_for_round, read_report
+from leasehold.features.audit.view import show_audit
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
-    from leasehold.model.audit_round import AuditRound
+    from leasehold.features.audit.model import AuditRound
+
+__all__ = ["ROUTES", "RULES"]
 
 
 def show(call: Call) -> Reply:
@@ -31,4 +38,11 @@ def ask(call: Call) -> Reply:
 
 
 def _reply(call: Call, last: AuditRound | None) -> Reply:
-    return Reply({"audit": show_audit(last, call.service.settings.manager.audit_seconds)})
+    return Reply({"audit": show_audit(last, call.service.settings.of(AuditSettings).audit_seconds)})
+
+
+_PATH = "/v1/audit"
+ROUTES = (
+    V1_3("GET", _PATH, show, (rules.GET,), None, OneAudit),
+    V1_3("POST", _PATH, ask, (rules.POST,), None, OneAudit, ACCEPTED),
+)

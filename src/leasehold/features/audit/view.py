@@ -8,8 +8,8 @@ from leasehold.api.dates import to_iso
 from leasehold.model.finding import Mend
 
 if TYPE_CHECKING:
-    from leasehold.api.models.audit import AuditAnswer, FindingAnswer
-    from leasehold.model.audit_round import AuditRound, Reported
+    from leasehold.features.audit.bodies import AuditAnswer, FindingAnswer
+    from leasehold.features.audit.model import AuditRound, Reported
 
 _REPAIRS: Final = {
     Mend.LEASE: "A manager converges the lease: the cloud is made to match what the lease should have.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leasehold.db.audit import leases_using, types_in_use
+from leasehold.features.audit.reading import leases_using, types_in_use
 from leasehold.model.finding import Finding, FindingKind
 
 if TYPE_CHECKING:

@@ -1,1 +1,0 @@
-"""The audit: check the database for consistency, compare the cloud with it, and repair differences where possible."""

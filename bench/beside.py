@@ -88,8 +88,8 @@ def take_turns(url: str) -> None:
 
 def _started(world: World, hour: int, *, with_cloud: bool) -> list[float]:
     """Return rate and processor time of the starts alone; each lease is prepared before, and ended after it."""
-    from leasehold.leasing.lifecycle import Outcome, Result, begin  # noqa: PLC0415 - as above.
-    from leasehold.leasing.outcome import complete  # noqa: PLC0415
+    from leasehold.leasing.steps.lifecycle import Outcome, Result, begin  # noqa: PLC0415 - as above.
+    from leasehold.leasing.steps.outcome import complete  # noqa: PLC0415
     from leasehold.manager.task_runner import run_task  # noqa: PLC0415
     from tests.factory import claim_one, run_manager  # noqa: PLC0415
 

@@ -22,8 +22,8 @@ from leasehold.calendar.index import AllocationColumns, Calendar
 from leasehold.calendar.profile import Units, free_of
 from leasehold.calendar.search import SlotSpread, earliest_free, earliest_slots
 from leasehold.cmd.memory import keep_freed_memory
-from leasehold.leasing.decide import Asked, Terms
-from leasehold.leasing.free_windows import Windows
+from leasehold.leasing.deciding.decide import Asked, Terms
+from leasehold.leasing.deciding.free_windows import Windows
 from leasehold.model.budget import Budget, nothing_to_check
 from leasehold.model.margins import NO_MARGINS
 from leasehold.model.properties import parse

@@ -33,18 +33,12 @@ from leasehold.db.tables import outbox, tasks
 from leasehold.db.task import END_NOTICE, claim_tasks, postpone_task
 from leasehold.enforcement.base import load_filters
 from leasehold.features.registry import sources
-from leasehold.leasing import (
-    amend,
-    create,
-    delete,
-    heal,
-    heal_request,
-    queries,
-    resource,
-    swap,
-)
-from leasehold.leasing.calendars import Calendars
-from leasehold.leasing.enrol import enrol
+from leasehold.leasing import amend, create, delete, swap
+from leasehold.leasing.deciding.calendars import Calendars
+from leasehold.leasing.healing import heal, heal_request
+from leasehold.leasing.reading import queries
+from leasehold.leasing.resources import resource
+from leasehold.leasing.resources.enrol import enrol
 from leasehold.leasing.service import Service
 from leasehold.manager import monitor
 from leasehold.manager.task_runner import run_task

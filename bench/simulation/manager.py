@@ -12,10 +12,10 @@ from uuid import uuid4
 
 from leasehold.db.task import claim_tasks, next_due
 from leasehold.features.preemption.use import warn_preemptibles
-from leasehold.leasing.heal import heal_leases
-from leasehold.leasing.pool_size import follow
+from leasehold.leasing.healing.heal import heal_leases
+from leasehold.leasing.healing.risk import tell_risks
 from leasehold.leasing.reminder import remind
-from leasehold.leasing.risk import tell_risks
+from leasehold.leasing.resources.pool_size import follow
 from leasehold.manager.monitor import check_once
 from leasehold.manager.surveyor import Surveyor
 from leasehold.manager.task_runner import run_task

@@ -20,8 +20,8 @@ from bench.simulation.utilisation import SAMPLES, Utilisation
 from leasehold.db.history import purge
 from leasehold.features.audit.cloud import Pace, audit_cloud
 from leasehold.features.audit.database import audit_database
-from leasehold.leasing import queries
-from leasehold.leasing.event_log import sequence_events
+from leasehold.leasing.reading import queries
+from leasehold.leasing.reading.event_log import sequence_events
 from leasehold.model.states import LeaseStatus
 from leasehold.resource_types.displacement import open_all
 from tests.harness.cloud_checks import cloud_problems

@@ -16,7 +16,7 @@ from leasehold.conf.settings import ApiSettings, Settings
 from leasehold.db.engine import open_engine
 from leasehold.db.store import Database
 from leasehold.features.registry import sources, words
-from leasehold.leasing.calendars import Calendars
+from leasehold.leasing.deciding.calendars import Calendars
 from leasehold.leasing.service import Service
 from leasehold.resource_types.registry import ResourceTypes, load_types
 from tests.factory import hosts, planted_database

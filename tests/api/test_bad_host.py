@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from leasehold.leasing.event_log import sequence_events
+from leasehold.leasing.reading.event_log import sequence_events
 from tests.stateful.audit import audit, audit_cloud
 from tests.v1.world import ADMIN, HOST, INSTANCE, MEMBER, World, plant, world
 

@@ -10,7 +10,7 @@ import pytest
 from leasehold.cloud.sandbox.seed import NETWORK_ID, SUGGESTED_FLOATING_IPS
 from leasehold.cmd.web import make_app
 from leasehold.conf.settings import ApiSettings, PolicySettings
-from leasehold.leasing.event_log import sequence_events
+from leasehold.leasing.reading.event_log import sequence_events
 from tests.factory import floating_ips, hosts
 from tests.web import LocalClient
 

@@ -20,8 +20,8 @@ from leasehold.cmd.web import make_app
 from leasehold.conf.settings import ApiSettings
 from leasehold.db.event_log import mark_purged
 from leasehold.db.tables import event_log, outbox
-from leasehold.leasing import event_log as log
-from leasehold.leasing.event_log import sequence_events
+from leasehold.leasing.reading import event_log as log
+from leasehold.leasing.reading.event_log import sequence_events
 from tests.api.conftest import NOW
 from tests.processes import wait_for
 from tests.web import LocalClient

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from leasehold.cloud.sandbox.seed import NETWORK_ID, SUGGESTED_FLOATING_IPS
 from leasehold.cmd.web import ROUTES
 from leasehold.features.template.model import KEYS
-from leasehold.leasing.event_log import sequence_events
+from leasehold.leasing.reading.event_log import sequence_events
 from tests.factory import hosts, instances
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from leasehold.cloud.sandbox import seed
 from leasehold.cmd.web import ROUTES, RULES, get_enforcer, list_rules, make_app
 from leasehold.conf import ConfigurationError
 from leasehold.conf.settings import PolicySettings
-from leasehold.leasing import queries
+from leasehold.leasing.reading import queries
 from leasehold.model.caller import Caller
 from tests.api.conftest import NOW
 from tests.factory import Clock, World, floating_ips, hosts, instances, run_manager

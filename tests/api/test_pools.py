@@ -12,7 +12,7 @@ from leasehold.db.engine import reading
 from leasehold.db.resource import find_resource
 from leasehold.db.tables import resources
 from leasehold.db.task import claim_tasks
-from leasehold.leasing.event_log import sequence_events
+from leasehold.leasing.reading.event_log import sequence_events
 from leasehold.manager.task_runner import run_task
 from leasehold.model.resource import HOST
 from tests.factory import hosts

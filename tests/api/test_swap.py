@@ -9,7 +9,7 @@ import pytest
 
 from leasehold.cmd.web import make_app
 from leasehold.conf.settings import ApiSettings
-from leasehold.leasing.event_log import sequence_events
+from leasehold.leasing.reading.event_log import sequence_events
 from tests.factory import at_call
 from tests.v1.world import ADMIN, HOST, MEMBER, World, plant, world
 from tests.web import LocalClient

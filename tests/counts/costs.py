@@ -15,9 +15,9 @@ from leasehold.features.feed import use as feeds
 from leasehold.features.timeline.model import Timeline
 from leasehold.features.timeline.rows import Eyes
 from leasehold.features.timeline.use import TimelineQuestion, timeline_of
-from leasehold.leasing import queries
 from leasehold.leasing.delete import wait_until_gone
-from leasehold.leasing.holding import list_holdings
+from leasehold.leasing.reading import queries
+from leasehold.leasing.reading.holding import list_holdings
 from leasehold.manager import monitor
 from leasehold.manager.task_runner import run_task
 from leasehold.model.caller import Caller, Sight

@@ -30,7 +30,7 @@ from leasehold.features.subscription.use import subscribe
 from leasehold.features.timeline.model import Timeline
 from leasehold.features.timeline.rows import Eyes
 from leasehold.features.timeline.use import TimelineQuestion, timeline_of
-from leasehold.leasing.lost_claims import LATE
+from leasehold.leasing.steps.lost_claims import LATE
 from leasehold.model.caller import Caller, Sight
 from leasehold.model.resource import HOST
 from leasehold.model.states import LeaseStatus

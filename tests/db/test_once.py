@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import func, select
 
 from leasehold.db.tables import idempotency_keys
-from leasehold.leasing import queries
 from leasehold.leasing.amend import amend_lease
+from leasehold.leasing.reading import queries
 from leasehold.model.draft import LeaseChanges, Once
 from leasehold.model.errors import LeaseholdError
 from tests.factory import hosts, make_service, open_service

@@ -18,8 +18,8 @@ from leasehold.db.tables import leases, tasks
 from leasehold.db.task import LEASE, add_task, claim_tasks
 from leasehold.db.waiting import AT_ONCE, MOST, SOON, hurry_waiting, mark_waiting, next_clean, waiting_for
 from leasehold.db.waits import read_waiting
-from leasehold.leasing import queries
-from leasehold.leasing.calendars import Calendars
+from leasehold.leasing.deciding.calendars import Calendars
+from leasehold.leasing.reading import queries
 from leasehold.manager.task_runner import run_task
 from leasehold.model.lease_type import LeaseType
 from leasehold.model.margins import Margins

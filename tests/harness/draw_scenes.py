@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from leasehold.leasing.create import create_lease
-from leasehold.leasing.resource import change
+from leasehold.leasing.resources.resource import change
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.lease_type import LeaseType
 from leasehold.model.membership import Membership

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from leasehold.leasing.create import create_lease
-from leasehold.leasing.queries import list_leases
+from leasehold.leasing.reading.queries import list_leases
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.lease_type import LeaseType
 from leasehold.model.resource import HOST

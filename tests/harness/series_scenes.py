@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from leasehold.features.series.model import SeriesDraft
 from leasehold.features.series.use import SERIES, make_series
-from leasehold.leasing.queries import list_leases
+from leasehold.leasing.reading.queries import list_leases
 from leasehold.model.windows import Window
 from tests.factory import DEMO, hosts
 from tests.harness.asking import NOT_FOUND, ApiScene, Ask

@@ -10,8 +10,8 @@ import pytest
 
 from leasehold.features.lease_history.store import list_changes
 from leasehold.features.lease_history.use import lease_history
-from leasehold.leasing import queries
-from leasehold.leasing.lease_then import lease_as_of
+from leasehold.leasing.reading import queries
+from leasehold.leasing.reading.lease_then import lease_as_of
 from leasehold.model.errors import NotThenError
 from leasehold.model.windows import to_seconds
 

@@ -35,8 +35,9 @@ from leasehold.features.audit.cloud import audit_cloud as leasehold_audit_cloud
 from leasehold.features.audit.job import reconcile
 from leasehold.features.held_offer import use as held_offer
 from leasehold.features.held_offer.options import OfferSettings
-from leasehold.leasing import create, queries
+from leasehold.leasing import create
 from leasehold.leasing.lapse import release_late
+from leasehold.leasing.reading import queries
 from leasehold.manager import monitor
 from leasehold.manager.task_runner import run_task
 from leasehold.model.draft import LeaseDraft

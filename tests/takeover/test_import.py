@@ -18,7 +18,7 @@ from leasehold.db.engine import reading
 from leasehold.db.record import SegmentFilter, each_segment
 from leasehold.db.tables import segments
 from leasehold.leasing.create import create_lease
-from leasehold.leasing.queries import get_lease
+from leasehold.leasing.reading.queries import get_lease
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.segment import Cause
 from leasehold.takeover.findings import TakeoverError

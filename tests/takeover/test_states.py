@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from leasehold.leasing import queries
+from leasehold.leasing.reading import queries
 from tests.factory import run_manager, run_until
 from tests.stateful.audit import audit
 from tests.takeover.blazar import Rows, changed, load

@@ -16,8 +16,8 @@ from leasehold.api.models.base import read
 from leasehold.api.parking import parking_of
 from leasehold.db.committed import noting_commits
 from leasehold.db.store import UnknownOutcomeError
-from leasehold.leasing import queries
-from leasehold.leasing.lease_then import get_any_lease
+from leasehold.leasing.reading import queries
+from leasehold.leasing.reading.lease_then import get_any_lease
 from leasehold.model.actor import Actor, acting
 from leasehold.model.errors import LimitExceededError, NotEnoughError, UnauthorizedError
 from leasehold.model.refused import Refused

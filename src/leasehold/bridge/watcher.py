@@ -11,8 +11,8 @@ import logging
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING
 
-from leasehold.leasing.heal import heal_leases
-from leasehold.leasing.health import verdicts
+from leasehold.leasing.healing.heal import heal_leases
+from leasehold.leasing.resources.health import verdicts
 from leasehold.manager.monitor import check_once
 
 if TYPE_CHECKING:

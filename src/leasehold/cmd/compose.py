@@ -21,9 +21,9 @@ from leasehold.db.pool import ensure_pools
 from leasehold.db.store import Database
 from leasehold.enforcement.base import load_filters
 from leasehold.features.registry import FEATURES, sources, words
-from leasehold.leasing.calendars import Calendars
+from leasehold.leasing.deciding.calendars import Calendars
+from leasehold.leasing.deciding.waiting_order import load_order
 from leasehold.leasing.service import Service
-from leasehold.leasing.waiting_order import load_order
 from leasehold.manager.job_thread import JobThread
 from leasehold.manager.jobs import core_jobs
 from leasehold.manager.metrics import metrics_served

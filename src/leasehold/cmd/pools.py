@@ -28,7 +28,7 @@ def add_command(groups: _SubParsersAction[ArgumentParser]) -> None:
 def run(args: Namespace, engine: Engine) -> int:
     """Move hosts once, or say with `--dry-run` what would move; a manager does what is begun."""
     from leasehold.cmd.compose import service_on  # noqa: PLC0415 - only here, so that the other commands start faster.
-    from leasehold.leasing.pool_size import follow, planned  # noqa: PLC0415 - as above.
+    from leasehold.leasing.resources.pool_size import follow, planned  # noqa: PLC0415 - as above.
 
     schema.check(engine)
     try:

@@ -16,9 +16,9 @@ from leasehold.cmd.web import make_app
 from leasehold.db import schema
 from leasehold.db.engine import open_engine
 from leasehold.features.registry import FEATURES
-from leasehold.leasing.enrol import enrol
-from leasehold.leasing.queries import list_resources
+from leasehold.leasing.reading.queries import list_resources
 from leasehold.leasing.refusals import counted_until_exit
+from leasehold.leasing.resources.enrol import enrol
 from leasehold.model.resource import FLOATING_IP, HOST
 
 if TYPE_CHECKING:

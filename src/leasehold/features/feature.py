@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from leasehold.api.route import Route
     from leasehold.conf.options import Options
     from leasehold.conf.settings import Settings
+    from leasehold.leasing.deciding.source import Source
     from leasehold.leasing.job import Job
     from leasehold.leasing.service import Service, Words
-    from leasehold.leasing.source import Source
     from leasehold.manager.periodic_thread import PeriodicThread
 
     MakeService = Callable[[Namespace, Engine], Service]

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from leasehold.conf.options import Options
     from leasehold.features.feature import Feature
+    from leasehold.leasing.deciding.source import Source
     from leasehold.leasing.service import Words
-    from leasehold.leasing.source import Source
 
 NAMES: Final = (
     "alarm",

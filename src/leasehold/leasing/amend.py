@@ -16,23 +16,23 @@ from leasehold.db.lease import save_lease
 from leasehold.db.outbox import put_event
 from leasehold.db.task import LEASE, hurry_task
 from leasehold.enforcement.external import ExternalCall
-from leasehold.leasing import vacating
-from leasehold.leasing.allocations import held_by, pools_of
 from leasehold.leasing.amended import Amendment
 from leasehold.leasing.approval import Approval, approved
 from leasehold.leasing.dates import check_open_end, new_window
-from leasehold.leasing.default_properties import condition_in, names_properties
+from leasehold.leasing.deciding.allocations import held_by, pools_of
+from leasehold.leasing.deciding.default_properties import condition_in, names_properties
+from leasehold.leasing.deciding.flags import put_flag_event, with_flags
 from leasehold.leasing.dry_run import tried, undo
 from leasehold.leasing.external_view import ExternalView
-from leasehold.leasing.flags import put_flag_event, with_flags
 from leasehold.leasing.lapse import decide_anew
 from leasehold.leasing.once import done_before
-from leasehold.leasing.reallocation import Reallocation
 from leasehold.leasing.requests import Read, conditions_of, ending_of, no_show_of, place_of, read_requests
+from leasehold.leasing.room.reallocation import Reallocation
 from leasehold.leasing.sharing import check_sharing
+from leasehold.leasing.steps import vacating
+from leasehold.leasing.steps.vacating import Vacated
 from leasehold.leasing.sub_lease import check_not_lending
 from leasehold.leasing.unit import bump_and_hurry, lock_as_seen, look_again, look_at
-from leasehold.leasing.vacating import Vacated
 from leasehold.metrics.decision import decision
 from leasehold.model.caller import EVERYTHING, Caller
 from leasehold.model.errors import (
@@ -57,9 +57,9 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from leasehold.leasing.calendars import Evaluated
     from leasehold.leasing.create import Along
-    from leasehold.leasing.flags import Flags
+    from leasehold.leasing.deciding.calendars import Evaluated
+    from leasehold.leasing.deciding.flags import Flags
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Pick
     from leasehold.model.caller import Sight

@@ -17,24 +17,24 @@ from leasehold.db.together import together
 from leasehold.db.waiting import hurry_tries, mark_waiting
 from leasehold.enforcement.external import ExternalCall
 from leasehold.enforcement.held_offer import check_offers
-from leasehold.leasing.allocations import promise
 from leasehold.leasing.approval import Approval, UnapprovedError, approved
-from leasehold.leasing.best_effort import plan_window, planned_picks, with_draws
 from leasehold.leasing.dates import asked_window, check_ahead, check_open_end
-from leasehold.leasing.decide import Asked, promised_window
-from leasehold.leasing.default_properties import with_defaults
+from leasehold.leasing.deciding.allocations import promise
+from leasehold.leasing.deciding.decide import Asked, promised_window
+from leasehold.leasing.deciding.default_properties import with_defaults
+from leasehold.leasing.deciding.waiting_terms import waiting_terms
 from leasehold.leasing.dry_run import tried, undo
 from leasehold.leasing.external_view import ExternalView
-from leasehold.leasing.holds import hold
 from leasehold.leasing.lapse import decide_anew
 from leasehold.leasing.new_lease import new_lease, read_reservations
-from leasehold.leasing.offer import Offering
 from leasehold.leasing.once import done_before
-from leasehold.leasing.rebinding import Rebinding
 from leasehold.leasing.requests import conditions_asked
-from leasehold.leasing.waiting import AFTER_YOU, BEHIND
-from leasehold.leasing.waiting_list import WaitingList, pools_to_lock
-from leasehold.leasing.waiting_terms import waiting_terms
+from leasehold.leasing.room.offer import Offering
+from leasehold.leasing.room.rebinding import Rebinding
+from leasehold.leasing.waiting.best_effort import plan_window, planned_picks, with_draws
+from leasehold.leasing.waiting.holds import hold
+from leasehold.leasing.waiting.waiting import AFTER_YOU, BEHIND
+from leasehold.leasing.waiting.waiting_list import WaitingList, pools_to_lock
 from leasehold.metrics.decision import decision
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.draft import Once
@@ -61,8 +61,8 @@ if TYPE_CHECKING:
     from leasehold.db.pool import LockedPools
     from leasehold.db.together import Writer
     from leasehold.enforcement.deciding import Deciding
-    from leasehold.leasing.calendars import Evaluated
-    from leasehold.leasing.rebinding_search import RoomMade
+    from leasehold.leasing.deciding.calendars import Evaluated
+    from leasehold.leasing.deciding.rebinding_search import RoomMade
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller, Sight
     from leasehold.model.draft import LeaseDraft
@@ -87,10 +87,11 @@ def create_lease(
     """Create the lease and return it, or raise and change nothing; `sight` says what the caller may learn about hosts.
 
     A type of lease that waits is kept in IN_PROGRESS where NotEnoughError would be raised (`model/lease_type.py`), and
-    so is a best-effort lease if it could be granted with shared hosts, which are then drawn (`leasing/best_effort.py`).
-    Raises NotEnoughError with an explanation, InvalidInputError with the field's name, OutOfWindowError for the time
-    of the warning, LimitExceededError from enforcement, and the errors of `approved`. A repeated idempotency key
-    returns the lease that it made; with another request, or if that lease is gone, it raises ConflictError.
+    so is a best-effort lease if it could be granted with shared hosts, which are then drawn
+    (`leasing/waiting/best_effort.py`). Raises NotEnoughError with an explanation, InvalidInputError with the field's
+    name, OutOfWindowError for the time of the warning, LimitExceededError from enforcement, and the errors of
+    `approved`. A repeated idempotency key returns the lease that it made; with another request, or if that lease is
+    gone, it raises ConflictError.
     """
     lease = _create(service, caller, draft, idempotency_key, sight, along)
     service.wake()

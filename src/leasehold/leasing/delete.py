@@ -14,12 +14,12 @@ from leasehold.db.lease import find_lease, save_lease
 from leasehold.db.outbox import put_event
 from leasehold.db.pool import lock_pools
 from leasehold.db.task import LEASE, hurry_task
-from leasehold.leasing.allocations import pools_of
+from leasehold.leasing.deciding.allocations import pools_of
+from leasehold.leasing.deciding.source import Release
 from leasehold.leasing.end_notices import note_end
-from leasehold.leasing.holds import held_pools, is_held, let_go
-from leasehold.leasing.source import Release
 from leasehold.leasing.sub_lease import sub_leases_with
 from leasehold.leasing.unit import bump_and_hurry, look_at
+from leasehold.leasing.waiting.holds import held_pools, is_held, let_go
 from leasehold.model.errors import StaleError
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.segment import Cause

@@ -12,7 +12,7 @@ from leasehold.db.held_offer import lapsed_offers
 from leasehold.db.lease import find_lease, save_lease
 from leasehold.db.pool import lock_pools
 from leasehold.db.task import LEASE, finish_task, hurry_task, still_ours
-from leasehold.leasing.allocations import pools_of
+from leasehold.leasing.deciding.allocations import pools_of
 from leasehold.leasing.delete import end_promises
 from leasehold.leasing.end_notices import note_end
 from leasehold.leasing.unit import bump_and_hurry
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.db.task import Claim
-    from leasehold.leasing.calendars import Evaluated
+    from leasehold.leasing.deciding.calendars import Evaluated
     from leasehold.leasing.service import Service
     from leasehold.model.lease import Lease
     from leasehold.model.properties import Expression

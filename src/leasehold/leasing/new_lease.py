@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from leasehold.leasing.dates import warning_time
-from leasehold.leasing.decide import Asked
-from leasehold.leasing.default_properties import default_of
+from leasehold.leasing.deciding.decide import Asked
+from leasehold.leasing.deciding.default_properties import default_of
 from leasehold.leasing.requests import Read, ending_of, no_show_of, place_of, read_requests
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.ending import DELETED_AT_ONCE

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from leasehold.leasing.bounds import Conditions, check_texts
-from leasehold.leasing.default_properties import condition_in
+from leasehold.leasing.deciding.default_properties import condition_in
 from leasehold.leasing.sight import check_names, hidden_names
 from leasehold.model.ending import DELETED_AT_ONCE, Ending
 from leasehold.model.errors import LeaseholdError
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import timedelta
 
-    from leasehold.leasing.decide import Asked
+    from leasehold.leasing.deciding.decide import Asked
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller, Sight
     from leasehold.model.lease import Lease

@@ -13,11 +13,11 @@ from leasehold.db.clock import utc_now
 from leasehold.db.project_use import CountedUse
 from leasehold.enforcement.base import Enforcement
 from leasehold.enforcement.deciding import Deciding
-from leasehold.leasing.calendars import Calendars
-from leasehold.leasing.decide import Terms
+from leasehold.leasing.deciding.calendars import Calendars
+from leasehold.leasing.deciding.decide import Terms
+from leasehold.leasing.deciding.source import POOLS, Locked, Source
+from leasehold.leasing.deciding.waiting_order import LongestWaiting
 from leasehold.leasing.enrolled import Enrolled
-from leasehold.leasing.source import POOLS, Locked, Source
-from leasehold.leasing.waiting_order import LongestWaiting
 from leasehold.model.budget import Budget
 from leasehold.model.displacement import FewestServers
 from leasehold.model.lead import NO_LEAD, longest_lead
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.cloud.ports import Cloud
     from leasehold.db.store import Database
-    from leasehold.leasing.calendars import Evaluated
-    from leasehold.leasing.waiting_order import WaitingOrder
+    from leasehold.leasing.deciding.calendars import Evaluated
+    from leasehold.leasing.deciding.waiting_order import WaitingOrder
     from leasehold.model.caller import Caller
     from leasehold.model.displacement import EvictionStrategy
     from leasehold.model.lead import Lead

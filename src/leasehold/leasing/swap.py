@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import CloudError
 from leasehold.db.resource import resources_by_number
-from leasehold.leasing.allocations import held_by, left_by
-from leasehold.leasing.decide import promised_window
-from leasehold.leasing.default_properties import judged, preferred
-from leasehold.leasing.exchange import Exchange
-from leasehold.leasing.flags import Flags, changed
+from leasehold.leasing.deciding.allocations import held_by, left_by
+from leasehold.leasing.deciding.decide import promised_window
+from leasehold.leasing.deciding.default_properties import judged, preferred
+from leasehold.leasing.deciding.exchange import Exchange
+from leasehold.leasing.deciding.flags import Flags, changed
+from leasehold.leasing.deciding.mending import Mending, started
 from leasehold.leasing.lapse import decide_anew
-from leasehold.leasing.lifecycle import Phase, is_over, phase_of
-from leasehold.leasing.mending import Mending, started
 from leasehold.leasing.requests import conditions_of
-from leasehold.leasing.survey import any_broken
+from leasehold.leasing.resources.survey import any_broken
+from leasehold.leasing.steps.lifecycle import Phase, is_over, phase_of
 from leasehold.leasing.unit import ChangedMeanwhileError, lock_as_seen, look_again, look_at
 from leasehold.metrics.decision import decision
 from leasehold.model.allocation import Pick
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.cloud.ports import Server
-    from leasehold.leasing.calendars import Evaluated
+    from leasehold.leasing.deciding.calendars import Evaluated
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Allocation
     from leasehold.model.draft import SwapWish

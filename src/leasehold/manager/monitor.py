@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from leasehold.leasing.heal import heal_leases
-from leasehold.leasing.health import admit, check_health
-from leasehold.leasing.risk import tell_risks
+from leasehold.leasing.healing.heal import heal_leases
+from leasehold.leasing.healing.risk import tell_risks
+from leasehold.leasing.resources.health import admit, check_health
 from leasehold.manager.periodic_thread import PeriodicThread
 from leasehold.manager.surveyor import Surveyor
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from leasehold.cloud.ports import CloudError
 from leasehold.db.resource import list_resources
-from leasehold.leasing.survey import differences, is_less, record_survey
+from leasehold.leasing.resources.survey import differences, is_less, record_survey
 from leasehold.model.resource import Health
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from leasehold.cloud.fenced import fenced
 from leasehold.cloud.ports import CloudError, CloudPermanentError, CloudTransientError
 from leasehold.db.task import LEASE, due_anew, finish_task, postpone_task, still_ours
 from leasehold.leasing.lapse import lapse_offer
-from leasehold.leasing.lifecycle import Outcome, Phase, Result, begin
-from leasehold.leasing.lost_claims import LATE, expect_late_call, follow_late_call
-from leasehold.leasing.no_show import NOTHING, Verdict, judge
-from leasehold.leasing.outcome import complete, shows_failure
-from leasehold.leasing.resource import converge_resource, standing
-from leasehold.leasing.waiting import try_waiting
+from leasehold.leasing.resources.resource import converge_resource, standing
+from leasehold.leasing.steps.lifecycle import Outcome, Phase, Result, begin
+from leasehold.leasing.steps.lost_claims import LATE, expect_late_call, follow_late_call
+from leasehold.leasing.steps.no_show import NOTHING, Verdict, judge
+from leasehold.leasing.steps.outcome import complete, shows_failure
+from leasehold.leasing.waiting.waiting import try_waiting
 from leasehold.manager.claim_guard import ClaimGuard, ClaimLostError
 from leasehold.metrics.task import DONE, FAILED, LOST, RETRIED, count_task, task_begun
 from leasehold.model.errors import MissingPluginError
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from leasehold.cloud.ports import Cloud
     from leasehold.db.task import Claim
-    from leasehold.leasing.lifecycle import Step
     from leasehold.leasing.service import Service
+    from leasehold.leasing.steps.lifecycle import Step
     from leasehold.resource_types.driver import Convergence, Driver
     from leasehold.resource_types.registry import ResourceType
 

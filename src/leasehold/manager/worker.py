@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from leasehold.db.task import LEASE, claim_tasks, give_back, next_due, postpone_task, renew_claims
-from leasehold.leasing.lifecycle import Phase
+from leasehold.leasing.steps.lifecycle import Phase
 from leasehold.manager.task_runner import run_task
 from leasehold.manager.worker_pool import WorkerPool
 from leasehold.metrics.task import LOST, count_task, expect_failures

@@ -1,6 +1,6 @@
 """How a lease waits for resources: when it is tried again, until when, and which window it would get.
 
-`leasing/waiting.py` tries it. A lease keeps its `Waiting` for good, also after it was granted.
+`leasing/waiting/waiting.py` tries it. A lease keeps its `Waiting` for good, also after it was granted.
 """
 
 from __future__ import annotations

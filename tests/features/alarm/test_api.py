@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from leasehold.features.alarm.use import AlarmWatch
-from leasehold.leasing.event_log import sequence_events
+from leasehold.leasing.reading.event_log import sequence_events
 from tests.factory import hosts
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from leasehold.features.alarm.model import Alarm, AlarmDraft, TooManyAlarmsError
 from leasehold.features.alarm.options import AlarmSettings
 from leasehold.features.alarm.store import put_event
 from leasehold.features.alarm.use import ALARMS, AlarmWatch, make_alarm
-from leasehold.leasing.property import set_privacy
+from leasehold.leasing.resources.property import set_privacy
 from leasehold.manager.monitor import check_once
 from leasehold.model.caller import EVERYTHING, Sight
 from leasehold.model.errors import (

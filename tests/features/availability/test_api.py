@@ -257,7 +257,7 @@ def test_of_many_values_the_first_are_shown(
     for number, value in ((two, "10"), ("2", "9")):
         assert admin.ask("PUT", f"/v1/os-hosts/{number}", {"slot": value}).status_code == 200
     assert properties(reader)["slot"] == ["9", "10"]
-    monkeypatch.setattr("leasehold.leasing.property.MOST_VALUES", 1)
+    monkeypatch.setattr("leasehold.leasing.resources.property.MOST_VALUES", 1)
     (slot,) = [
         each for each in reader.ask("GET", f"{PATH}/properties").json["properties"] if each["property"] == "slot"
     ]

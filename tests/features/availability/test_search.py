@@ -13,7 +13,7 @@ from leasehold.conf.settings import LeaseSettings, LimitSettings
 from leasehold.enforcement.base import Enforcement
 from leasehold.features.availability.search import Wish, search_windows
 from leasehold.leasing.delete import delete_lease
-from leasehold.leasing.queries import get_lease
+from leasehold.leasing.reading.queries import get_lease
 from leasehold.model.errors import (
     InvalidDateError,
     InvalidInputError,

@@ -31,7 +31,7 @@ from leasehold.features.forecast.use import (
     forecast,
     peaks_of,
 )
-from leasehold.leasing import queries
+from leasehold.leasing.reading import queries
 from leasehold.leasing.refusals import RefusalCounts
 from leasehold.model.errors import InvalidDateError, InvalidInputError
 from leasehold.model.lease_type import LeaseType

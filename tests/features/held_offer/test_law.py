@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from leasehold.features.held_offer import use as held_offer
 from leasehold.features.held_offer.model import OfferOverError
-from leasehold.leasing import queries
+from leasehold.leasing.reading import queries
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import NotEnoughError, TooManyOffersError
 from tests.factory import ALT, DEMO, Clock, hosts, make_service, run_manager

@@ -13,7 +13,7 @@ from leasehold.conf.settings import LimitSettings
 from leasehold.db.tables import outbox
 from leasehold.features.maintenance.model import MaintenanceConflictError
 from leasehold.features.maintenance.use import delete_maintenance, request_of
-from leasehold.leasing import queries
+from leasehold.leasing.reading import queries
 from leasehold.model.errors import InUseError, InvalidInputError, LeaseholdError, NotEnoughError
 from leasehold.model.heal_policy import HealPolicy
 from leasehold.model.resource import MAINTENANCE

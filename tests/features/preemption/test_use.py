@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from leasehold.features.preemption.options import PreemptionSettings
 from leasehold.features.preemption.use import warn_preemptibles
-from leasehold.leasing.event_log import read_events, sequence_events
+from leasehold.leasing.reading.event_log import read_events, sequence_events
 from leasehold.model.errors import NotEnoughError
 from leasehold.model.event_log import EventFilter, ServerNews
 from leasehold.model.resource import HOST

@@ -16,8 +16,8 @@ from leasehold.db.idempotency import keep_key
 from leasehold.features.series import store as rows
 from leasehold.features.series.model import Occurrence, OccurrenceRefusal, Series, SeriesChanges, SeriesDraft
 from leasehold.features.series.use import SERIES, amend_series, delete_series, make_series
-from leasehold.leasing import queries
 from leasehold.leasing.delete import delete_lease
+from leasehold.leasing.reading import queries
 from leasehold.model.errors import LeaseholdError
 from leasehold.model.windows import Window
 from tests.db.examples import NOW, at_once, enrol, ident

@@ -14,10 +14,10 @@ from leasehold.conf.settings import LeaseSettings, LimitSettings
 from leasehold.features.series.model import SeriesChangedError, SeriesChanges, SeriesDraft, TooManySeriesError
 from leasehold.features.series.occurrences import SECONDS
 from leasehold.features.series.use import MOST_SERIES, SERIES, amend_series, delete_series, granted_of, make_series
-from leasehold.leasing import queries
 from leasehold.leasing.amend import amend_lease
 from leasehold.leasing.create import create_lease
 from leasehold.leasing.delete import delete_lease
+from leasehold.leasing.reading import queries
 from leasehold.model.errors import (
     CloudUnavailableError,
     ConflictError,

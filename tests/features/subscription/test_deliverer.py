@@ -14,7 +14,7 @@ from leasehold.features.subscription import use as subscriptions
 from leasehold.features.subscription.job import Deliverer
 from leasehold.features.subscription.model import ChannelName
 from leasehold.features.subscription.settings import DeliverySettings
-from leasehold.leasing.event_log import sequence_events
+from leasehold.leasing.reading.event_log import sequence_events
 from leasehold.model.caller import Caller
 from tests.factory import Clock, hosts, open_service
 from tests.processes import wait_for

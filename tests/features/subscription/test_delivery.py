@@ -23,7 +23,7 @@ from leasehold.features.subscription.settings import DeliverySettings, EmailSett
 from leasehold.features.subscription.store import candidates
 from leasehold.features.subscription.webhook import WebhookSender
 from leasehold.features.subscription.words import read_words
-from leasehold.leasing.event_log import sequence_events
+from leasehold.leasing.reading.event_log import sequence_events
 from leasehold.model.caller import Caller
 from leasehold.model.errors import InvalidInputError, NotFoundError
 from leasehold.model.event_log import BEGINNING, Cursor, read_cursor

@@ -24,7 +24,7 @@ from leasehold.features.timeline.model import Timeline, TimelineRow
 from leasehold.features.timeline.rows import Eyes
 from leasehold.features.timeline.use import TimelineQuestion, timeline_of
 from leasehold.features.timeline.view import show_timeline
-from leasehold.leasing.calendars import Calendars
+from leasehold.leasing.deciding.calendars import Calendars
 from leasehold.leasing.service import Service
 from leasehold.model.caller import Caller, Sight
 from leasehold.model.errors import InvalidInputError

@@ -16,7 +16,7 @@ from leasehold.cmd.web import make_app
 from leasehold.conf.settings import ApiSettings
 from leasehold.db.tables import outbox
 from leasehold.features.subscription.use import follow_bus
-from leasehold.leasing.event_log import sequence_events
+from leasehold.leasing.reading.event_log import sequence_events
 from tests.api.conftest import Client
 from tests.factory import Clock, open_service, run_until
 from tests.unit.bridge.memory import Reader, memory_bus, reading

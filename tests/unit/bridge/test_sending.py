@@ -22,7 +22,7 @@ from leasehold.features.subscription.delivery import claim_deliveries, claim_len
 from leasehold.features.subscription.model import ChannelName
 from leasehold.features.subscription.store import candidates
 from leasehold.features.subscription.use import BUS_ID, follow_bus
-from leasehold.leasing.event_log import read_events, sequence_events
+from leasehold.leasing.reading.event_log import read_events, sequence_events
 from leasehold.model.errors import NotFoundError
 from leasehold.model.event_log import BUS_EVENTS, EventFilter
 from tests.factory import DEMO, Clock, Killed, hosts, open_service, run_for

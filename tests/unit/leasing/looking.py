@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from leasehold.features.audit.cloud import Pace, audit_cloud
 from leasehold.features.audit.database import audit_database
 from leasehold.features.audit.repair import repair
-from leasehold.leasing.queries import list_leases
+from leasehold.leasing.reading.queries import list_leases
 from leasehold.resource_types.slots.names import child_provider
 from tests.factory import flavors, floating_ips, hosts, instances, run_until
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from leasehold.leasing import queries
+from leasehold.leasing.reading import queries
 from leasehold.manager.monitor import check_once
 from leasehold.model.errors import LeaseholdError
 from leasehold.model.lease_type import LeaseType

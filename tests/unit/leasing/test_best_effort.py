@@ -14,9 +14,9 @@ from leasehold.cloud.sandbox.tables import servers
 from leasehold.db.store import Database
 from leasehold.db.tables import leases, resources, tasks
 from leasehold.features.audit.repair import repair
-from leasehold.leasing import resource
-from leasehold.leasing.enrol import enrol
-from leasehold.leasing.pool_size import planned
+from leasehold.leasing.resources import resource
+from leasehold.leasing.resources.enrol import enrol
+from leasehold.leasing.resources.pool_size import planned
 from leasehold.model.errors import (
     CloudUnavailableError,
     InUseError,

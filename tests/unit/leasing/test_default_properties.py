@@ -14,8 +14,8 @@ from leasehold.features.availability.search import Wish, search_windows
 from leasehold.features.availability.use import AvailabilityQuestion, availability_of
 from leasehold.features.held_offer import use as held_offer
 from leasehold.leasing import create
-from leasehold.leasing.decide import Asked, RefusedError, Terms, decide
-from leasehold.leasing.free_windows import fits
+from leasehold.leasing.deciding.decide import Asked, RefusedError, Terms, decide
+from leasehold.leasing.deciding.free_windows import fits
 from leasehold.model.default_properties import DefaultProperties
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import NotEnoughError

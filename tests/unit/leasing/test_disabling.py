@@ -12,9 +12,9 @@ from leasehold.db.tables import outbox
 from leasehold.features.alarm.model import AlarmDraft
 from leasehold.features.alarm.use import ALARMS, AlarmWatch, make_alarm
 from leasehold.features.maintenance.model import MaintenanceConflictError
-from leasehold.leasing import resource as resources
 from leasehold.leasing.create import create_lease
-from leasehold.leasing.queries import list_resources
+from leasehold.leasing.reading.queries import list_resources
+from leasehold.leasing.resources import resource as resources
 from leasehold.manager.monitor import check_once
 from leasehold.model.caller import Sight
 from leasehold.model.draft import LeaseDraft

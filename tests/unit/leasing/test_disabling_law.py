@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 
 from leasehold.db.tables import allocations, leases
-from leasehold.leasing import queries
+from leasehold.leasing.reading import queries
 from leasehold.manager.monitor import check_once
 from leasehold.model.errors import LeaseholdError
 from tests.factory import DEMO, OPERATOR, make_service, run_for

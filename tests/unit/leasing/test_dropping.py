@@ -10,8 +10,8 @@ from sqlalchemy import select
 
 from leasehold.db.tables import segments
 from leasehold.leasing.amend import amend_lease
-from leasehold.leasing.lifecycle import Outcome, Result, begin
-from leasehold.leasing.outcome import complete
+from leasehold.leasing.steps.lifecycle import Outcome, Result, begin
+from leasehold.leasing.steps.outcome import complete
 from leasehold.model.draft import LeaseChanges
 from leasehold.model.errors import BusyError, ConflictError, InvalidInputError, NotFoundError, WaitingLeaseError
 from leasehold.model.lease_type import LeaseType

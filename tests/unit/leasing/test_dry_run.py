@@ -12,7 +12,7 @@ import pytest
 from leasehold.conf.settings import LeaseSettings, LimitSettings
 from leasehold.leasing.amend import amend_lease, try_amendment
 from leasehold.leasing.create import create_lease, try_creation
-from leasehold.leasing.queries import get_lease
+from leasehold.leasing.reading.queries import get_lease
 from leasehold.model.draft import LeaseChanges, LeaseDraft
 from leasehold.model.errors import LeaseholdError, LimitExceededError
 from leasehold.model.lease_type import LeaseType

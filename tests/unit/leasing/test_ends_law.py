@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from leasehold.cloud.ports import CloudPermanentError
-from leasehold.leasing import queries
+from leasehold.leasing.reading import queries
 from leasehold.model.errors import LeaseholdError
 from leasehold.model.resource import HOST
 from leasehold.model.states import LeaseStatus

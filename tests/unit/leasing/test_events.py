@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from leasehold.db.tables import outbox
-from leasehold.leasing.event_log import latest, read_events, sequence_events
+from leasehold.leasing.reading.event_log import latest, read_events, sequence_events
 from leasehold.model.errors import NotEnoughError
 from leasehold.model.event_log import BEGINNING, AlarmNews, EventFilter, LeaseNews, ResourceNews, ServerNews
 from leasehold.model.states import EventType

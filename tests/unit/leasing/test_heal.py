@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from leasehold.leasing.heal import heal_leases
-from leasehold.leasing.health import check_health
+from leasehold.leasing.healing.heal import heal_leases
+from leasehold.leasing.resources.health import check_health
 from tests.factory import (
     AT_ONCE,
     during_a_step,

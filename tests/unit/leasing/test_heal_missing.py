@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import select
 
 from leasehold.db.tables import outbox
-from leasehold.leasing.heal import heal_leases
-from leasehold.leasing.health import admit, check_health
+from leasehold.leasing.healing.heal import heal_leases
+from leasehold.leasing.resources.health import admit, check_health
 from leasehold.manager.monitor import check_once
 from leasehold.model.errors import NotEnoughError
 from tests.factory import ALT, during_a_step, hosts, instances, run_for, run_manager, run_until

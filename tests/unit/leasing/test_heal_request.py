@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from leasehold.leasing.heal_request import heal_on_request
+from leasehold.leasing.healing.heal_request import heal_on_request
 from leasehold.manager.monitor import check_once
 from leasehold.model.errors import (
     BusyError,

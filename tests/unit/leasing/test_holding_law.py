@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leasehold.api.views.holding import show_holdings
-from leasehold.leasing.holding import list_holdings
-from leasehold.leasing.queries import list_leases
+from leasehold.leasing.reading.holding import list_holdings
+from leasehold.leasing.reading.queries import list_leases
 from leasehold.manager.monitor import check_once
 from leasehold.model.caller import EVERYTHING, Sight
 from leasehold.model.errors import LeaseholdError

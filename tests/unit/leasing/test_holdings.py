@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import insert, update
 
 from leasehold.db.tables import property_definitions, resource_properties, resources
-from leasehold.leasing.holding import list_holdings
+from leasehold.leasing.reading.holding import list_holdings
 from leasehold.leasing.sight import check_names
 from leasehold.model.caller import EVERYTHING, Sight
 from leasehold.model.errors import InvalidInputError
@@ -20,7 +20,7 @@ from tests.factory import floating_ips, hosts, instances
 from tests.unit.leasing.badges import BADGE, BADGES, BadgeKind, badges, with_badges, with_types, without
 
 if TYPE_CHECKING:
-    from leasehold.leasing.holding import AllocatedResource
+    from leasehold.leasing.reading.holding import AllocatedResource
     from leasehold.model.lease import Lease
     from tests.factory import World
 

@@ -9,7 +9,7 @@ from sqlalchemy import delete
 
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.cloud.sandbox.tables import hypervisors
-from leasehold.leasing.queries import list_allocations
+from leasehold.leasing.reading.queries import list_allocations
 from leasehold.model.errors import CloudUnavailableError, DuplicateError, InUseError, NotFoundError
 from leasehold.model.resource import HOST
 from tests.factory import change_host, enrol_host, hosts, instances, remove_host, run_for, run_manager, run_until

@@ -12,7 +12,7 @@ import pytest
 
 from leasehold.db.store import Database
 from leasehold.db.task import Claim, add_task_once, postpone_task
-from leasehold.leasing.resource import converge_resource
+from leasehold.leasing.resources.resource import converge_resource
 from leasehold.manager.task_runner import run_task
 from leasehold.model.errors import DuplicateError
 from leasehold.model.resource import HOST

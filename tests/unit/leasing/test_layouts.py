@@ -10,7 +10,7 @@ import pytest
 from leasehold.features.availability.search import Wish, search_windows
 from leasehold.features.availability.use import AvailabilityQuestion, availability_of
 from leasehold.leasing.delete import delete_lease
-from leasehold.leasing.enrol import enrol
+from leasehold.leasing.resources.enrol import enrol
 from leasehold.model.errors import InvalidInputError, NotEnoughError
 from leasehold.model.lease_type import LeaseType
 from leasehold.model.resource import HOST

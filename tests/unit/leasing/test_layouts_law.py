@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from leasehold.leasing import queries
+from leasehold.leasing.reading import queries
 from tests.factory import DEMO, flavors, hosts, instances, make_service
 from tests.stateful.audit import audit
 from tests.unit.leasing.random_history import HOSTS, History

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from leasehold.features.availability.use import AvailabilityQuestion, availability_of
 from leasehold.leasing.create import create_lease, try_creation
-from leasehold.leasing.queries import list_leases
+from leasehold.leasing.reading.queries import list_leases
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import InUseError, InvalidInputError, NotEnoughError
 from leasehold.model.resource import FLOATING_IP, HOST

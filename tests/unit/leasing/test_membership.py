@@ -13,8 +13,8 @@ from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.state_gauges import read_state_gauges
 from leasehold.db.tables import outbox, resources, tasks
 from leasehold.features.audit.repair import repair
-from leasehold.leasing import resource
-from leasehold.leasing.membership import give_back_with_guests
+from leasehold.leasing.resources import resource
+from leasehold.leasing.resources.membership import give_back_with_guests
 from leasehold.manager.monitor import check_once
 from leasehold.manager.surveyor import Surveyor
 from leasehold.model.errors import InUseError, InvalidInputError, NotEnoughError

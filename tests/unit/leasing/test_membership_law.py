@@ -26,8 +26,10 @@ from leasehold.conf.settings import CloudSettings
 from leasehold.db.allocation import in_use
 from leasehold.db.tables import allocations, resources
 from leasehold.features.audit.cloud import Pace, audit_cloud
-from leasehold.leasing import create, queries, resource
-from leasehold.leasing.holds import is_held
+from leasehold.leasing import create
+from leasehold.leasing.reading import queries
+from leasehold.leasing.resources import resource
+from leasehold.leasing.waiting.holds import is_held
 from leasehold.manager.monitor import check_once
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import LeaseholdError

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from leasehold.calendar.index import Calendar
 from leasehold.conf.settings import LeaseSettings, LimitSettings
-from leasehold.leasing.decide import Asked, RefusedError, Terms, decide
-from leasehold.leasing.free_windows import MINUTE
-from leasehold.leasing.offer import Offering, most_available
+from leasehold.leasing.deciding.decide import Asked, RefusedError, Terms, decide
+from leasehold.leasing.deciding.free_windows import MINUTE
+from leasehold.leasing.room.offer import Offering, most_available
 from leasehold.model.budget import Budget
 from leasehold.model.default_properties import DefaultProperties
 from leasehold.model.errors import InUseError, NotEnoughError, TakesTooLongError

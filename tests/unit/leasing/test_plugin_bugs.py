@@ -11,7 +11,7 @@ from leasehold.api.versions import Version
 from leasehold.api.views.lease import show_lease
 from leasehold.cloud.ports import Cloud, CloudTransientError
 from leasehold.features.audit.job import reconcile
-from leasehold.leasing.leftovers import remove_leftovers
+from leasehold.leasing.steps.leftovers import remove_leftovers
 from leasehold.model.caller import EVERYTHING
 from leasehold.resource_types.flavor.driver import FlavorDriver
 from leasehold.resource_types.flavor.kind import FlavorKind

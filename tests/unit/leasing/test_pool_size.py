@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import update
 
 from leasehold.cloud.sandbox.tables import servers
-from leasehold.leasing.pool_size import follow, planned
-from leasehold.leasing.resource import change
+from leasehold.leasing.resources.pool_size import follow, planned
+from leasehold.leasing.resources.resource import change
 from leasehold.model.lease_type import LeaseType
 from leasehold.model.pool_size import Size
 from leasehold.model.resource import HOST

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from leasehold.calendar.index import Calendar
-from leasehold.leasing.decide import Asked, RefusedError, Terms, decide
-from leasehold.leasing.rebinding_search import Movable, RoomMade, make_room
+from leasehold.leasing.deciding.decide import Asked, RefusedError, Terms, decide
+from leasehold.leasing.deciding.rebinding_search import Movable, RoomMade, make_room
 from leasehold.model.allocation import Allocation
 from leasehold.model.budget import Budget
 from leasehold.model.margins import Margins

@@ -10,7 +10,8 @@ import pytest
 from leasehold.features.alarm.model import AlarmDraft
 from leasehold.features.alarm.use import ALARMS, AlarmWatch, make_alarm
 from leasehold.features.availability.use import AvailabilityQuestion, availability_of
-from leasehold.leasing import queries, resource
+from leasehold.leasing.reading import queries
+from leasehold.leasing.resources import resource
 from leasehold.model.errors import InvalidInputError, NotEnoughError
 from leasehold.model.lease_type import LeaseType
 from leasehold.model.resource import HOST

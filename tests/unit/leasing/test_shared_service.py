@@ -10,7 +10,7 @@ from sqlalchemy import update
 
 from leasehold.db import tables
 from leasehold.db.engine import writing
-from leasehold.leasing.candidates import candidates_of
+from leasehold.leasing.resources.candidates import candidates_of
 from leasehold.model.errors import SharedServiceHostError
 from leasehold.model.resource import HOST
 from leasehold.resource_types.slots.names import child_provider

@@ -11,9 +11,9 @@ from sqlalchemy import update
 from leasehold.cloud.sandbox import tables as sandbox
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.features.audit.job import reconcile
-from leasehold.leasing.enrol import enrol
-from leasehold.leasing.health import check_health
-from leasehold.leasing.queries import list_resources
+from leasehold.leasing.reading.queries import list_resources
+from leasehold.leasing.resources.enrol import enrol
+from leasehold.leasing.resources.health import check_health
 from leasehold.manager.monitor import check_once
 from leasehold.model.errors import CloudUnavailableError, InUseError
 from leasehold.model.finding import FindingKind

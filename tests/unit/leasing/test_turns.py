@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leasehold.leasing.lifecycle import Outcome, Result, begin
-from leasehold.leasing.outcome import complete
+from leasehold.leasing.steps.lifecycle import Outcome, Result, begin
+from leasehold.leasing.steps.outcome import complete
 from leasehold.model.errors import NotEnoughError
 from tests.factory import (
     ALT,
@@ -24,7 +24,7 @@ from tests.factory import (
 
 if TYPE_CHECKING:
     from leasehold.db.task import Claim
-    from leasehold.leasing.lifecycle import Step
+    from leasehold.leasing.steps.lifecycle import Step
     from tests.factory import World
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,7 @@ from leasehold.cloud.sandbox import tables as sandbox_tables
 from leasehold.cloud.sandbox.boots import Order
 from leasehold.db.tables import segments
 from leasehold.leasing.amend import amend_lease, try_amendment
-from leasehold.leasing.vacating import _adding_up
+from leasehold.leasing.steps.vacating import _adding_up
 from leasehold.model.allocation import Allocation
 from leasehold.model.draft import LeaseChanges
 from leasehold.model.errors import (

@@ -10,7 +10,7 @@ import pytest
 
 from leasehold.conf.settings import LeaseSettings, LimitSettings
 from leasehold.db.clock import utc_now
-from leasehold.leasing.property import set_privacy
+from leasehold.leasing.resources.property import set_privacy
 from leasehold.manager.task_runner import run_task
 from leasehold.model.caller import EVERYTHING, Sight
 from leasehold.model.draft import LeaseDraft

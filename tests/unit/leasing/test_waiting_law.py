@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from leasehold.leasing import queries
+from leasehold.leasing.reading import queries
 from leasehold.model.errors import NotEnoughError
 from leasehold.model.lease_type import LeaseType
 from tests.factory import ALT, DEMO, Clock, hosts, make_service, run_for

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leasehold.leasing.waiting_order import FewestLeases, LongestWaiting, ahead_of, load_order
+from leasehold.leasing.deciding.waiting_order import FewestLeases, LongestWaiting, ahead_of, load_order
 from leasehold.model.waiting import Waiting, WaitingLease
 from leasehold.resource_types.registry import PluginError
 from tests.factory import ALT, DEMO, hosts, run_for, run_manager
@@ -19,7 +19,7 @@ from tests.unit.leasing.test_waiting import ALL, waitlist
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from leasehold.leasing.waiting_order import WaitingOrder
+    from leasehold.leasing.deciding.waiting_order import WaitingOrder
     from tests.factory import World
 
 BEGIN = datetime(2031, 5, 1, tzinfo=UTC)

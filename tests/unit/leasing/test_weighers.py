@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from leasehold.calendar.weighing import FirstFit, LeastUsed, Spread, Weighers
-from leasehold.leasing.calendars import Calendars
+from leasehold.leasing.deciding.calendars import Calendars
 from tests.factory import floating_ips, hosts, instances
 
 if TYPE_CHECKING:

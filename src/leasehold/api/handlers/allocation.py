@@ -9,7 +9,7 @@ from leasehold.api.handlers.resource import known
 from leasehold.api.listing import Listing
 from leasehold.api.paging import ListKeys
 from leasehold.api.views.allocation import show_allocations
-from leasehold.leasing import queries
+from leasehold.leasing.reading import queries
 from leasehold.model.resource import HOST
 
 LISTED = ListKeys()

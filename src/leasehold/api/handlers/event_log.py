@@ -13,7 +13,7 @@ from leasehold.api.paging import LONGEST_PAGE, asked_words
 from leasehold.api.parking import parking_of
 from leasehold.api.versions import FILTERS
 from leasehold.api.views.event_log import show_page
-from leasehold.leasing.event_log import latest, read_events
+from leasehold.leasing.reading.event_log import latest, read_events
 from leasehold.model.event_log import BEGINNING, EVENT_TYPES, EventFilter, read_cursor
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from leasehold.api.handlers.resource import RESTRICTION_KEYS, asked_restriction
 from leasehold.api.listing import Listing
 from leasehold.api.paging import ListKeys
 from leasehold.api.views.floatingip import show_floating_ip, show_new_floating_ip
-from leasehold.leasing import queries
-from leasehold.leasing import resource as resources
-from leasehold.leasing.enrol import enrol
+from leasehold.leasing.reading import queries
+from leasehold.leasing.resources import resource as resources
+from leasehold.leasing.resources.enrol import enrol
 from leasehold.model.errors import NotFoundError
 from leasehold.model.resource import FLOATING_IP
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from leasehold.api.call import Reply
 from leasehold.api.views.holding import show_holdings
-from leasehold.leasing import holding as holdings
+from leasehold.leasing.reading import holding as holdings
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call

@@ -21,9 +21,9 @@ from leasehold.api.models.resource import PoolAnswer
 from leasehold.api.paging import ListKeys
 from leasehold.api.versions import DISABLING, RESTRICTIONS
 from leasehold.api.views.host import show_host
-from leasehold.leasing import queries
-from leasehold.leasing import resource as resources
-from leasehold.leasing.enrol import enrol
+from leasehold.leasing.reading import queries
+from leasehold.leasing.resources import resource as resources
+from leasehold.leasing.resources.enrol import enrol
 from leasehold.model.errors import ForbiddenError
 from leasehold.model.membership import Membership
 from leasehold.model.resource import HOST

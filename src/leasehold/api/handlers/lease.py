@@ -38,13 +38,13 @@ from leasehold.api.views.holding import show_holdings
 from leasehold.api.views.lease import lease_view, show_lease
 from leasehold.cloud.asked_once import asked_once
 from leasehold.cloud.ports import CloudTransientError
-from leasehold.leasing import queries
 from leasehold.leasing.amend import amend_lease, try_amendment
 from leasehold.leasing.callers_name import act_in_callers_name
 from leasehold.leasing.create import create_lease, try_creation
 from leasehold.leasing.delete import delete_lease
-from leasehold.leasing.heal_request import heal_on_request
-from leasehold.leasing.holding import list_holdings
+from leasehold.leasing.healing.heal_request import heal_on_request
+from leasehold.leasing.reading import queries
+from leasehold.leasing.reading.holding import list_holdings
 from leasehold.leasing.requests import place_of
 from leasehold.leasing.swap import swap_resource
 from leasehold.model.draft import LeaseChanges, LeaseDraft, SwapWish

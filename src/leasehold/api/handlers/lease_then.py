@@ -8,7 +8,7 @@ from leasehold.api import dates
 from leasehold.api.call import Reply
 from leasehold.api.policies import lease as lease_rules
 from leasehold.api.views.lease import show_lease
-from leasehold.leasing.lease_then import lease_as_of
+from leasehold.leasing.reading.lease_then import lease_as_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

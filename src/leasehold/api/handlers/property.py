@@ -8,8 +8,8 @@ from leasehold.api.call import Reply
 from leasehold.api.handlers.resource import known
 from leasehold.api.versions import FILTERS
 from leasehold.api.views.property import show_definition, show_property
-from leasehold.leasing import queries
-from leasehold.leasing.property import set_privacy
+from leasehold.leasing.reading import queries
+from leasehold.leasing.resources.property import set_privacy
 from leasehold.model.resource import HOST
 
 if TYPE_CHECKING:

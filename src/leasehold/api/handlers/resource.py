@@ -13,10 +13,10 @@ from leasehold.api.models.resource import DisablingChange, PoolChange, Restricti
 from leasehold.api.paging import ListKeys
 from leasehold.api.versions import RESTRICTIONS
 from leasehold.api.views.resource import show_candidate, show_resource, show_type
-from leasehold.leasing import queries
-from leasehold.leasing import resource as resources
-from leasehold.leasing.candidates import candidates_of
-from leasehold.leasing.enrol import enrol
+from leasehold.leasing.reading import queries
+from leasehold.leasing.resources import resource as resources
+from leasehold.leasing.resources.candidates import candidates_of
+from leasehold.leasing.resources.enrol import enrol
 from leasehold.model.errors import InvalidInputError, MissingParameterError, NotFoundError
 from leasehold.model.membership import Membership
 from leasehold.model.resource import ALWAYS_KNOWN, NOT_SAID, Disabling, Restriction

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from leasehold.api.models.holding import HolderAnswer, HoldingAnswer
-    from leasehold.leasing.holding import AllocatedResource
+    from leasehold.leasing.reading.holding import AllocatedResource
     from leasehold.model.lease import Lease
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         ResourceTypeAnswer,
         RestrictedAnswer,
     )
-    from leasehold.leasing.candidates import Candidate
+    from leasehold.leasing.resources.candidates import Candidate
     from leasehold.model.resource import Resource
     from leasehold.resource_types.registry import ResourceType
 

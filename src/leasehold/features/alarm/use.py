@@ -13,11 +13,11 @@ from leasehold.db.property import private_keys
 from leasehold.features.alarm import store as rows
 from leasehold.features.alarm.model import Alarm, Count, TooManyAlarmsError, crossing
 from leasehold.features.alarm.options import AlarmSettings
-from leasehold.leasing.calendars import Calendars
-from leasehold.leasing.decide import Asked, allocate
-from leasehold.leasing.offer import most_available
+from leasehold.leasing.deciding.calendars import Calendars
+from leasehold.leasing.deciding.decide import Asked, allocate
 from leasehold.leasing.owned import OwnedItems
 from leasehold.leasing.requests import Read, conditions_of, read_requests
+from leasehold.leasing.room.offer import most_available
 from leasehold.leasing.sight import closed_names
 from leasehold.model.budget import Budget
 from leasehold.model.caller import EVERYTHING
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.features.alarm.model import AlarmDraft
-    from leasehold.leasing.decide import Terms
+    from leasehold.leasing.deciding.decide import Terms
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller, Sight
     from leasehold.model.event_log import AlarmNews

@@ -20,8 +20,8 @@ from leasehold.db.work import work_of
 from leasehold.features.audit.leftovers import audit_leftovers
 from leasehold.features.audit.plugins import audit_plugins
 from leasehold.features.audit.reading import standing_lease_ids
-from leasehold.leasing.leftovers import audited_types, look_at
-from leasehold.leasing.lifecycle import Phase, Step, jobs_of, phase_of
+from leasehold.leasing.steps.leftovers import audited_types, look_at
+from leasehold.leasing.steps.lifecycle import Phase, Step, jobs_of, phase_of
 from leasehold.model.finding import REPAIR, Finding, FindingKind, Mend
 
 if TYPE_CHECKING:

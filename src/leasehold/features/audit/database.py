@@ -13,7 +13,7 @@ from leasehold.db.lease import CHUNK, each_lease
 from leasehold.db.task import LEASE
 from leasehold.db.work import work_for
 from leasehold.features.audit.reading import kept_allocations, kept_by, known_leases, lost_leases, without_lease
-from leasehold.leasing.lifecycle import next_moment
+from leasehold.leasing.steps.lifecycle import next_moment
 from leasehold.model.agreement import AGREEING
 from leasehold.model.allocation import taken_by
 from leasehold.model.backoff import REFUSALS_TO_SHOW

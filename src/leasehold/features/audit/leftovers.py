@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from leasehold.db.owners import owners
 from leasehold.db.task import LEASE
 from leasehold.db.work import IDLE, work_of
-from leasehold.leasing.leftovers import objects_of_ours
+from leasehold.leasing.steps.leftovers import objects_of_ours
 from leasehold.model.finding import REPAIR, Finding, FindingKind, Mend
 
 if TYPE_CHECKING:

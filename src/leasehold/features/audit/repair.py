@@ -20,10 +20,10 @@ from leasehold.db.resource import find_resource, last_resource
 from leasehold.db.store import UnknownOutcomeError
 from leasehold.db.task import LEASE, add_task_once
 from leasehold.db.work import IDLE, work_of
-from leasehold.leasing.holds import let_go_of
-from leasehold.leasing.leftovers import look_at, remove_leftovers
-from leasehold.leasing.lifecycle import Phase, next_moment, phase_of
+from leasehold.leasing.steps.leftovers import look_at, remove_leftovers
+from leasehold.leasing.steps.lifecycle import Phase, next_moment, phase_of
 from leasehold.leasing.unit import bump_and_hurry
+from leasehold.leasing.waiting.holds import let_go_of
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.finding import FindingKind, Mend
 

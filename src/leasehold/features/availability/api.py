@@ -19,13 +19,13 @@ from leasehold.features.availability.bodies import (
 )
 from leasehold.features.availability.here import QUERY, search_here, show_here
 from leasehold.features.availability.rules import RULES
-from leasehold.leasing.property import askable
+from leasehold.leasing.resources.property import askable
 from leasehold.model.resource import HOST
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
     from leasehold.features.availability.bodies import AskableAnswer
-    from leasehold.leasing.property import Askable
+    from leasehold.leasing.resources.property import Askable
 
 __all__ = ["ROUTES", "RULES"]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from leasehold.db.project_use import KnownUse
     from leasehold.enforcement.base import Enforcement
-    from leasehold.leasing.decide import Asked
+    from leasehold.leasing.deciding.decide import Asked
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller
     from leasehold.model.lease import Lease

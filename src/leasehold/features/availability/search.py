@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.db.project_use import KnownUse, UncountedError
 from leasehold.features.availability.limits import WindowLimits, window_limits
-from leasehold.leasing.decide import decide, seen_by_project
-from leasehold.leasing.free_windows import MINUTE, Windows
+from leasehold.leasing.deciding.decide import decide, seen_by_project
+from leasehold.leasing.deciding.free_windows import MINUTE, Windows
 from leasehold.leasing.new_lease import read_reservations
-from leasehold.leasing.offer import Offering
 from leasehold.leasing.requests import conditions_asked
+from leasehold.leasing.room.offer import Offering
 from leasehold.model.budget import Budget
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.errors import InvalidDateError, LeaseholdError, LimitExceededError, NotEnoughError, NoWindowError
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from leasehold.calendar.snapshot import Snapshot
-    from leasehold.leasing.decide import Asked, Terms
+    from leasehold.leasing.deciding.decide import Asked, Terms
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller, Sight
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from leasehold.calendar.profile import FreeUnits, free_of
 from leasehold.db.resource import find_resource
-from leasehold.leasing.decide import Asked
-from leasehold.leasing.offer import most_available
+from leasehold.leasing.deciding.decide import Asked
 from leasehold.leasing.requests import Read, conditions_of, read_requests
+from leasehold.leasing.room.offer import most_available
 from leasehold.model.budget import Budget
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.errors import (
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from leasehold.calendar.snapshot import Snapshot
-    from leasehold.leasing.decide import Terms
+    from leasehold.leasing.deciding.decide import Terms
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller, Sight
     from leasehold.resource_types.kind import Kind

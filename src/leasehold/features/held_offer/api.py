@@ -23,7 +23,7 @@ from leasehold.features.held_offer.bodies import OfferCreation, OfferList, OneOf
 from leasehold.features.held_offer.model import OfferState, state_of
 from leasehold.features.held_offer.options import OfferSettings
 from leasehold.features.held_offer.rules import RULES
-from leasehold.leasing.holding import list_holdings
+from leasehold.leasing.reading.holding import list_holdings
 from leasehold.model.refused import Operation
 
 if TYPE_CHECKING:

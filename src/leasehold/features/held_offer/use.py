@@ -14,7 +14,7 @@ from leasehold.features.held_offer.model import OfferAcceptedError, OfferOverErr
 from leasehold.features.held_offer.options import OfferSettings
 from leasehold.leasing.create import create_lease
 from leasehold.leasing.lapse import Lapse
-from leasehold.leasing.queries import each_lease
+from leasehold.leasing.reading.queries import each_lease
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.errors import InvalidInputError, NotFoundError, TooManyOffersError
 from leasehold.model.lease_filter import LeaseFilter

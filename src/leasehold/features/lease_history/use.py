@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from leasehold.db.record import SegmentFilter, each_segment
 from leasehold.features.lease_history.store import list_changes
-from leasehold.leasing.lease_then import by_beginning, find_any_lease
+from leasehold.leasing.reading.lease_then import by_beginning, find_any_lease
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

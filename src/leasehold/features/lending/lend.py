@@ -24,12 +24,12 @@ from leasehold.enforcement.external import ExternalCall
 from leasehold.features.lending.claimed import check_open
 from leasehold.features.lending.lendable import Lendable, check_lends, lendable
 from leasehold.features.lending.source import begins
-from leasehold.leasing.allocations import held_by
 from leasehold.leasing.approval import approved
-from leasehold.leasing.decide import Asked
+from leasehold.leasing.deciding.allocations import held_by
+from leasehold.leasing.deciding.decide import Asked
+from leasehold.leasing.deciding.flags import Flags, changed, put_flag_event, with_flags
 from leasehold.leasing.dry_run import undo
 from leasehold.leasing.external_view import ExternalView
-from leasehold.leasing.flags import Flags, changed, put_flag_event, with_flags
 from leasehold.leasing.new_lease import new_lease
 from leasehold.leasing.once import done_before
 from leasehold.leasing.unit import ChangedMeanwhileError, lock_as_seen, look_again, look_at

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.db.resource import resources_by_number
 from leasehold.features.lending.model import NotLendableError, SubLeaseLevelError
-from leasehold.leasing import vacating
-from leasehold.leasing.allocations import held_by
-from leasehold.leasing.lifecycle import Phase, phase_of
+from leasehold.leasing.deciding.allocations import held_by
+from leasehold.leasing.steps import vacating
+from leasehold.leasing.steps.lifecycle import Phase, phase_of
 from leasehold.model.errors import (
     BusyError,
     ConflictError,

@@ -16,8 +16,8 @@ from leasehold.db.outbox import put_event
 from leasehold.db.task import LEASE, hurry_task
 from leasehold.features.lending.claimed import Claimed
 from leasehold.features.lending.model import SubLeaseFixedError
-from leasehold.leasing.allocations import left_by
-from leasehold.leasing.lifecycle import is_full
+from leasehold.leasing.deciding.allocations import left_by
+from leasehold.leasing.steps.lifecycle import is_full
 from leasehold.model.draft import LeaseChanges
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.segment import Cause
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from leasehold.leasing.source import Release
+    from leasehold.leasing.deciding.source import Release
     from leasehold.model.allocation import Allocation
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation

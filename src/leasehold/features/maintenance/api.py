@@ -16,7 +16,7 @@ from leasehold.features.maintenance import use as windows
 from leasehold.features.maintenance.bodies import MaintenanceCreation, MaintenanceList, OneMaintenance
 from leasehold.features.maintenance.model import MaintenanceDraft, OnConflict
 from leasehold.features.maintenance.rules import DELETE, GET, POST, RULES
-from leasehold.leasing import queries
+from leasehold.leasing.reading import queries
 from leasehold.model.refused import Operation
 from leasehold.model.resource import MAINTENANCE
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from leasehold.features.maintenance.model import Concerned, LeaseFate
-from leasehold.leasing.allocations import held_by
-from leasehold.leasing.decide import promised_window
-from leasehold.leasing.mending import HealTerms, PluginBugError, mend
-from leasehold.leasing.mending_room import MadeRoom, made_room
+from leasehold.leasing.deciding.allocations import held_by
+from leasehold.leasing.deciding.decide import promised_window
+from leasehold.leasing.deciding.mending import HealTerms, PluginBugError, mend
+from leasehold.leasing.room.mending_room import MadeRoom, made_room
 from leasehold.model.heal_policy import HealPolicy
 from leasehold.model.resource import HOST_POOL
 from leasehold.model.states import EventType, LeaseStatus
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from leasehold.calendar.snapshot import Snapshot
-    from leasehold.leasing.mending import Mending
-    from leasehold.leasing.rebinding import Rebinding
-    from leasehold.leasing.rebinding_search import Move
+    from leasehold.leasing.deciding.mending import Mending
+    from leasehold.leasing.deciding.rebinding_search import Move
+    from leasehold.leasing.room.rebinding import Rebinding
     from leasehold.leasing.service import Service
     from leasehold.model.budget import Budget
     from leasehold.model.lease import Lease

@@ -20,15 +20,15 @@ from leasehold.db.task import LEASE, add_task, hurry_task
 from leasehold.features.maintenance.model import Concerned, LeaseFate, MaintenanceConflictError, OnConflict
 from leasehold.features.maintenance.plan import Moved, Planning
 from leasehold.features.maintenance.store import leases_within
-from leasehold.leasing.allocations import held_by
 from leasehold.leasing.dates import asked_window
-from leasehold.leasing.decide import promised_window
+from leasehold.leasing.deciding.allocations import held_by
+from leasehold.leasing.deciding.decide import promised_window
+from leasehold.leasing.deciding.exchange import AllocationChange, HeldReservation, replace_allocations
+from leasehold.leasing.deciding.flags import put_flag_event, with_flags
 from leasehold.leasing.delete import delete_lease
-from leasehold.leasing.exchange import AllocationChange, HeldReservation, replace_allocations
-from leasehold.leasing.flags import put_flag_event, with_flags
 from leasehold.leasing.lapse import decide_anew
-from leasehold.leasing.rebinding import Rebinding
-from leasehold.leasing.survey import any_broken
+from leasehold.leasing.resources.survey import any_broken
+from leasehold.leasing.room.rebinding import Rebinding
 from leasehold.metrics.decision import decision
 from leasehold.model.allocation import Pick
 from leasehold.model.draft import LeaseDraft
@@ -49,9 +49,9 @@ if TYPE_CHECKING:
 
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.features.maintenance.model import MaintenanceDraft
-    from leasehold.leasing.calendars import Evaluated
-    from leasehold.leasing.flags import Flags
-    from leasehold.leasing.mending import Mending
+    from leasehold.leasing.deciding.calendars import Evaluated
+    from leasehold.leasing.deciding.flags import Flags
+    from leasehold.leasing.deciding.mending import Mending
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller
     from leasehold.model.resource import Resource

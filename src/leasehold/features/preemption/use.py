@@ -14,7 +14,7 @@ from leasehold.db.outbox import put_project_event
 from leasehold.features.preemption.model import Preemption
 from leasehold.features.preemption.options import PreemptionSettings
 from leasehold.features.preemption.store import forget_preemptions, leases_starting, put_preemption, told_preemptions
-from leasehold.leasing.lifecycle import jobs_of
+from leasehold.leasing.steps.lifecycle import jobs_of
 from leasehold.model.event_log import ServerNews
 from leasehold.resource_types.displacement import Need, close_hosts, displaced_by
 from leasehold.resource_types.strategy import load_strategy

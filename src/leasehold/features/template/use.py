@@ -20,11 +20,11 @@ from leasehold.features.template.model import (
 )
 from leasehold.features.template.options import TemplateSettings
 from leasehold.leasing.dates import check_open_end
-from leasehold.leasing.decide import allocate
+from leasehold.leasing.deciding.decide import allocate
+from leasehold.leasing.deciding.waiting_terms import check_terms
 from leasehold.leasing.new_lease import read_reservations
 from leasehold.leasing.owned import OwnedItems
 from leasehold.leasing.requests import conditions_asked
-from leasehold.leasing.waiting_terms import check_terms
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import (
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.features.template.model import TemplateDraft
-    from leasehold.leasing.decide import Asked
+    from leasehold.leasing.deciding.decide import Asked
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller, Sight
 

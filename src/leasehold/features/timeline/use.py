@@ -239,7 +239,7 @@ class _Answering:
         shown = {}
         for ident, name, status, owner, user, start, end, deleted, degraded, risky, _ in found:
             begin = to_seconds(start)
-            # Late binding may give these others (`leasing/holding.py`).
+            # Late binding may give these others (`leasing/reading/holding.py`).
             unstarted = status in _UNSTARTED and deleted is None and not degraded and not risky
             shown[ident] = ShownLease(
                 *(ident, owner, user, name, status, begin, None if end == OPEN_END else to_seconds(end)),

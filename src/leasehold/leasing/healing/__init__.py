@@ -1,0 +1,1 @@
+"""Other resources take over from those that have failed."""

@@ -1,0 +1,181 @@
+"""Enrol resources of any type: what an administrator describes, found in a cloud and put where it belongs."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy.exc import IntegrityError
+
+from leasehold.cloud.ports import CloudError
+from leasehold.db.pool import lock_pools
+from leasehold.db.property import define_properties
+from leasehold.db.resource import find_resource, insert_resource, put_properties, resources_by_number, sharing
+from leasehold.db.task import add_task_once, call_off_task, is_claimed
+from leasehold.leasing.reading.queries import get_resource
+from leasehold.leasing.resources.health import judge
+from leasehold.leasing.resources.membership import tell_move
+from leasehold.leasing.unit import bump_and_hurry
+from leasehold.model.errors import CloudUnavailableError, ConflictError, DuplicateError, InvalidInputError
+from leasehold.model.event_log import ResourceNews
+from leasehold.model.membership import Membership
+from leasehold.model.resource import ALWAYS_KNOWN, Health, Restriction
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sqlalchemy import Connection
+
+    from leasehold.leasing.service import Service
+    from leasehold.model.resource import Resource
+    from leasehold.resource_types.enrolment import Discovery
+    from leasehold.resource_types.registry import ResourceType
+
+UNFINISHED = timedelta(seconds=30)
+"""How long after its beginning an incomplete enrolment is undone."""
+
+
+def enrol(
+    service: Service,
+    type_name: str,
+    description: Mapping[str, Any],
+    properties: Mapping[str, str] | None = None,
+    restriction: Restriction | None = None,
+) -> Resource:
+    """Enrol what the description finds in the cloud; `restriction` None means that everybody may use it at once.
+
+    The cloud is changed first: every call may be repeated, so a second try works after a failure half-way. The
+    resource's task is written before, in case this process dies, and called off afterwards. It is due after all the
+    calls, even where a removal had made it due already: what runs sooner does not see what is placed later. If the task
+    had already begun, or a removal or another enrolment changes the same thing meanwhile, it is made due once more.
+    Raises what the driver's `discover` raises, InvalidInputError for a property that is named like an attribute,
+    DuplicateError, the driver's error for a shared attribute, and CloudUnavailableError.
+    """
+    type_ = service.types.get(type_name)
+    enrolment = _Enrolment(service, type_, description, properties or {}, restriction)
+    return enrolment.run()
+
+
+class _Enrolment:
+    """One enrolment: what is found, written and undone."""
+
+    def __init__(
+        self,
+        service: Service,
+        type_: ResourceType,
+        description: Mapping[str, Any],
+        properties: Mapping[str, str],
+        restriction: Restriction | None,
+    ) -> None:
+        self._service = service
+        self._type = type_
+        self._description = description
+        self._properties = properties
+        self._restriction = restriction or Restriction()
+        self._by = service.now() + UNFINISHED
+        self._overlaps = False
+
+    def run(self) -> Resource:
+        """Enrol it."""
+        service, driver = self._service, self._type.driver
+        try:
+            found = driver.discover(service.cloud, service.settings.cloud, self._description)
+            self._check_properties(found)
+            with service.db.reading() as connection:
+                # Before the cloud is changed: a resource in use must not be moved.
+                self._check_new(connection, found)
+            if driver.task:
+                self._overlaps = service.db.transact(lambda connection: self._announce(connection, found.id))
+                self._put(found)
+        except CloudError as error:
+            what = self._type.kind.described(self._description)
+            message = f"The cloud cannot be asked about {what} now: {error}. Try again later."
+            raise CloudUnavailableError(message) from error
+        try:
+            service.db.transact(lambda connection: self._insert(connection, found))
+        except (IntegrityError, DuplicateError):
+            # The first enrolment may already be leased, and our call may have moved the resource.
+            self._look_again(found.id)
+            raise self._type.kind.duplicate(found.reference) from None
+        except ConflictError:
+            # The shared attribute: the tasks release this one, and restore the place of the first.
+            with service.db.reading() as connection:
+                others = sharing(connection, self._type.name, driver.shared, found.attributes)
+            self._look_again(found.id, *(ident for ident, _ in others))
+            raise
+        finally:
+            service.wake()
+        return get_resource(service, self._type.name, found.id)
+
+    def _put(self, found: Discovery) -> None:
+        driver, cloud, settings = self._type.driver, self._service.cloud, self._service.settings.cloud
+        if found.membership is Membership.RESERVATION:
+            driver.place(cloud, settings, found.attributes, leased=False)
+        else:
+            driver.share(cloud, settings, found.attributes)
+
+    def _announce(self, connection: Connection, ident: str) -> bool:
+        """Write the task that undoes the enrolment; say whether it has begun already, for something else."""
+        add_task_once(connection, self._type.driver.task, ident, self._by)
+        return is_claimed(connection, self._type.driver.task, ident)
+
+    def _check_properties(self, found: Discovery) -> None:
+        masking = sorted(self._properties.keys() & (found.attributes.keys() | ALWAYS_KNOWN))
+        if masking:
+            message = f"{masking[0]!r} is a reserved key and cannot be set. Choose another name."
+            raise InvalidInputError(message, field=masking[0])
+
+    def _check_new(self, connection: Connection, found: Discovery) -> None:
+        kind, driver = self._type.kind, self._type.driver
+        if find_resource(connection, kind.name, found.id) is not None:
+            raise kind.duplicate(found.reference)
+        others = sharing(connection, kind.name, driver.shared, found.attributes)
+        if others:
+            raise driver.shared_error(found, others[0][1])
+
+    def _insert(self, connection: Connection, found: Discovery) -> None:
+        service, kind, driver = self._service, self._type.kind, self._type.driver
+        generations = lock_pools(connection, {kind.pool})
+        now = service.now()
+        self._check_new(connection, found)
+        health, down_since = judge(found.report, now, service.settings.manager.failure_grace)
+        values = {
+            "id": found.id,
+            "type": kind.name,
+            "pool": kind.pool,
+            "reference": found.reference,
+            "capacity": dict(found.capacity),
+            "max_unit": dict(found.max_unit),
+            "attributes": dict(found.attributes),
+            "traits": sorted(found.traits),
+            "reservable": health is Health.HEALTHY and found.membership is Membership.RESERVATION,
+            "membership": found.membership,
+            "health": health,
+            "down_since": down_since,
+            **self._restriction.columns(),
+            "created_at": now,
+            "generation": generations[kind.pool] + 1,
+        }
+        number = insert_resource(connection, values)
+        called_off = driver.task and call_off_task(connection, driver.task, found.id, self._by)
+        if driver.task and (self._overlaps or not called_off):
+            # A removal that was under way may have undone what was placed, and be done since.
+            add_task_once(connection, driver.task, found.id, now)
+        if self._properties:
+            define_properties(connection, kind.name, self._properties, now)
+            put_properties(connection, number, self._properties)
+        bump_and_hurry(connection, generations, now)
+        enrolled = resources_by_number(connection, [number])
+        for each in enrolled.values():
+            tell_move(connection, ResourceNews.ENROLLED, each, now)
+
+    def _look_again(self, *idents: str) -> None:
+        task = self._type.driver.task
+        if not task:
+            return
+
+        def work(connection: Connection) -> None:
+            for ident in sorted(set(idents)):
+                add_task_once(connection, task, ident, self._service.now())
+
+        self._service.db.transact(work)

@@ -1,0 +1,279 @@
+"""Change and remove enrolled resources of any type, and keep them where they belong (contract http-api §6, §7).
+
+A type whose driver keeps resources in a place of the cloud (`Driver.task`), as hosts in the free pool, has a task for
+each of them: it makes the cloud match whether the resource is enrolled.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from leasehold.cloud.ports import CloudError, CloudPermanentError
+from leasehold.db.allocation import in_use, stored_requests_on, unreleased_on
+from leasehold.db.outbox import put_resource_events
+from leasehold.db.pool import bump_pools, lock_pools
+from leasehold.db.property import define_properties
+from leasehold.db.resource import (
+    find_resource,
+    last_resource,
+    put_properties,
+    remove_resource,
+    sharing,
+    update_resources,
+)
+from leasehold.db.task import LEASE, add_task_once, hurry_task
+from leasehold.db.work import work_for
+from leasehold.leasing.reading.queries import get_resource
+from leasehold.leasing.resources.membership import (
+    Progress,
+    again,
+    ask_for_pool,
+    bring_where_it_belongs,
+    columns_of,
+    refuse_held,
+)
+from leasehold.leasing.unit import bump_and_hurry
+from leasehold.model.errors import (
+    CloudUnavailableError,
+    InUseError,
+    NotFoundError,
+)
+from leasehold.model.event_log import ResourceNews
+from leasehold.model.membership import Membership
+from leasehold.model.properties import names, parse
+from leasehold.resource_types.attempts import do_all
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from leasehold.db.task import Claim
+    from leasehold.leasing.service import Service
+    from leasehold.model.allocation import Allocation
+    from leasehold.model.caller import Caller
+    from leasehold.model.resource import Disabling, Resource, Restriction
+    from leasehold.resource_types.registry import ResourceType
+
+log = logging.getLogger(__name__)
+
+Standing = tuple[int, bool, Membership, "datetime | None"]
+"""The number of a resource's last enrolment, whether it is still enrolled, and where it is since when.
+
+Every enrolment has a new number."""
+
+
+def change(
+    service: Service,
+    type_name: str,
+    ident: str,
+    properties: Mapping[str, str | None],
+    disabling: Disabling | None = None,
+    pool: Membership | None = None,
+    restriction: Restriction | None = None,
+) -> Resource:
+    """Set properties of a resource, and whether it is disabled, all or none; the value None removes a property.
+
+    A disabled resource keeps what is promised on it, and gets nothing new (decision 0052). So does one that becomes one
+    for other projects by a `restriction` (decisions 0077 and 0108). `pool` begins to move it
+    there; who asks looks at it again. Raises NotFoundError, InUseError for a property that a current or future lease
+    on the resource asked for, and what `ask_for_pool` raises.
+    """
+    type_ = service.types.get(type_name)
+    kind = type_.kind
+
+    def work(connection: Connection) -> None:
+        generations = lock_pools(connection, {kind.pool})
+        now = service.now()
+        resource = _enrolled(connection, service, type_name, ident)
+        changed = {name for name, value in properties.items() if resource.properties.get(name) != value}
+        locked = sorted(changed & _names_in_use(service, connection, resource))
+        if locked:
+            message = (
+                f"Leases on {kind.singular} {ident} ask for {', '.join(locked)}, so it cannot change before they end."
+            )
+            raise InUseError(message, field=locked[0])
+        define_properties(connection, type_name, [name for name, value in properties.items() if value is not None], now)
+        put_properties(connection, resource.number, properties)
+        kept = {name: value for name, value in {**resource.properties, **properties}.items() if value is not None}
+        after = replace(resource, properties=kept)
+        if restriction is not None:
+            after = restriction.applied(after)
+        if properties or (after.projects, after.owner) != (resource.projects, resource.owner):
+            put_resource_events(connection, ResourceNews.CHANGED, [after], now)
+        if disabling is not None:
+            after = disabling.applied(after)
+            _tell_disabled(connection, resource, after, disabling.by, now)
+        values: dict[str, Any] = {"disabled": after.disabled, "disabled_reason": after.disabled_reason}
+        if restriction is not None:
+            values |= restriction.columns(resource)
+        if pool is not None:
+            values |= columns_of(ask_for_pool(connection, type_, after, pool, now))
+        update_resources(connection, [resource.number], generations[kind.pool] + 1, updated_at=now, **values)
+        bump_and_hurry(connection, generations, now)
+
+    service.db.transact(work)
+    service.wake()
+    return get_resource(service, type_name, ident)
+
+
+def _tell_disabled(connection: Connection, before: Resource, after: Resource, by: Caller, now: datetime) -> None:
+    """Record that an administrator disabled the resource, gave another reason or enabled it; else nothing."""
+    if (before.disabled, before.disabled_reason) == (after.disabled, after.disabled_reason):
+        return
+    news = ResourceNews.DISABLED if after.disabled else ResourceNews.ENABLED
+    who = {"user_id": by.user_id, "project_id": by.project_id}
+    put_resource_events(connection, news, [after], now, {"by": who})
+
+
+def _names_in_use(service: Service, connection: Connection, resource: Resource) -> frozenset[str]:
+    """Return the properties that reservations on a resource ask for; those of a missing plugin are not known."""
+    used: set[str] = set()
+    for resource_type, stored in stored_requests_on(connection, [resource.number], service.now()).values():
+        found = service.types.find(resource_type)
+        expressions = {} if found is None else found.kind.expressions(found.kind.load(stored))
+        for field, text in expressions.items():
+            used |= names(parse(text, field))
+    return frozenset(used)
+
+
+def _enrolled(connection: Connection, service: Service, type_name: str, ident: str) -> Resource:
+    resource = find_resource(connection, type_name, ident)
+    if resource is None:
+        raise NotFoundError(service.types.get(type_name).kind.id_name, ident)
+    return resource
+
+
+def remove(service: Service, type_name: str, ident: str) -> None:
+    """Take a resource out of service; raises InUseError while it is allocated to a lease, or in use in the cloud."""
+    type_ = service.types.get(type_name)
+    kind, driver = type_.kind, type_.driver
+    resource = get_resource(service, type_name, ident)
+    with service.db.reading() as connection:
+        # Refuse because of leases first: what uses it in the cloud is probably theirs.
+        _refuse_allocated(connection, kind.singular, resource, service.now())
+    try:
+        # What is not in the reservation pool serves others, and goes on with that.
+        users = driver.users(service.cloud, resource.attributes) if resource.pooled else None
+    except CloudError as error:
+        message = f"The cloud cannot be asked about {resource.label} now: {error}. Try again later."
+        raise CloudUnavailableError(message) from error
+    if users is not None:
+        raise InUseError(f"The {kind.singular} {resource.label} has {users}; move or delete them first.")
+
+    def work(connection: Connection) -> None:
+        generations = lock_pools(connection, {kind.pool})
+        enrolled = _enrolled(connection, service, type_name, ident)
+        _refuse_allocated(connection, kind.singular, enrolled, service.now())
+        refuse_held(type_, enrolled)
+        remove_resource(connection, enrolled.number, generations[kind.pool] + 1, service.now())
+        if driver.task:
+            add_task_once(connection, driver.task, ident, service.now())
+        bump_pools(connection, generations)
+        put_resource_events(connection, ResourceNews.REMOVED, [replace(enrolled, admitted=False)], service.now())
+
+    service.db.transact(work)
+    service.wake()
+
+
+def _refuse_allocated(connection: Connection, singular: str, resource: Resource, now: datetime) -> None:
+    if in_use(connection, resource.number, now):
+        message = f"The {singular} {resource.label} is allocated to leases; delete them or wait for their end."
+        raise InUseError(message)
+
+
+def converge_resource(service: Service, type_: ResourceType, claim: Claim) -> tuple[Standing | None, Progress]:
+    """Make the cloud match the database for the claim's resource: place an enrolled one, release a removed one.
+
+    The attributes are those of the enrolment, because the cloud may have lost the thing since. Returns the standing of
+    the resource when the work began, to be compared with that at its end, and what is left to do.
+    """
+    ident = claim.subject
+    kind, driver, settings = type_.kind, type_.driver, service.settings.cloud
+    with service.db.reading() as connection:
+        resource = last_resource(connection, kind.name, ident)
+    if resource is None:
+        # The first enrolment broke off, so the names are those that the cloud has now.
+        attributes = driver.attributes_of(service.cloud, settings, ident)
+        if attributes is not None:
+            _release(service, type_, ident, attributes)
+        return None, Progress()
+    progress = Progress()
+    if resource.deleted_at is not None:
+        undo = partial(driver.share, service.cloud, settings, resource.attributes)
+        release = partial(_release, service, type_, ident, resource.attributes)
+        do_all([undo, release] if resource.membership.moves else [release])
+    elif resource.membership is Membership.RESERVATION:
+        progress = _place(service, type_, resource, claim)
+    else:
+        progress = bring_where_it_belongs(service, type_, resource, claim)
+    return _standing_of(resource), progress
+
+
+def standing(connection: Connection, type_name: str, ident: str) -> Standing | None:
+    """Return the standing of a resource; None if it was never enrolled."""
+    resource = last_resource(connection, type_name, ident)
+    return None if resource is None else _standing_of(resource)
+
+
+def _standing_of(resource: Resource) -> Standing:
+    return resource.number, resource.deleted_at is None, resource.membership, resource.membership_since
+
+
+def _release(service: Service, type_: ResourceType, ident: str, attributes: Mapping[str, Any]) -> None:
+    driver = type_.driver
+    with service.db.reading() as connection:
+        found = sharing(connection, type_.name, driver.shared, attributes)
+    others = [other for other, _ in found if other != ident]
+    driver.release(service.cloud, service.settings.cloud, attributes, alone=not others)
+
+
+def _place(service: Service, type_: ResourceType, resource: Resource, claim: Claim) -> Progress:
+    """Place an enrolled resource, unless a lease has it in the cloud, which gives it back itself.
+
+    An allocation is not enough: such a lease may be deleted before it begins, and then nothing would move the resource.
+    A lease that takes it meanwhile is made due, and moves it again. What a late call of a draw may have done is undone
+    when no such lease is at work, because it may be emptying the resource by the same means.
+    """
+    driver = type_.driver
+    with service.db.reading() as connection:
+        whole = _whole(connection, resource, service.now())
+        ids = [held.reservation_id for held in whole]
+        idle = not _at_work(connection, whole, service.now())
+    try:
+        leased = driver.is_leased(service.cloud, resource.attributes, ids)
+        driver.place(service.cloud, service.settings.cloud, resource.attributes, leased=leased)
+        if driver.movable and idle:
+            driver.reopen(service.cloud, resource.attributes)
+    except CloudPermanentError as error:
+        # No retry: nothing waits for it, a retry would not restore the thing, and the audit reports it again.
+        log.warning("The enrolled %s %s could not be put in its place: %s", type_.kind.singular, resource.label, error)
+        return Progress()
+
+    def hurry(connection: Connection) -> None:
+        for lease_id in holders(connection, resource, service.now()):
+            hurry_task(connection, LEASE, lease_id, service.now())
+
+    service.db.transact(hurry)
+    if idle or not driver.movable:
+        return Progress()
+    return again(service, claim, "A lease that has it is at work")
+
+
+def _at_work(connection: Connection, held: Collection[Allocation], now: datetime) -> bool:
+    """Say whether the task of a lease that has one of these allocations is claimed, due, or to be tried again."""
+    works = work_for(connection, LEASE, {each.lease_id for each in held}) if held else {}
+    return any(work.busy(now) for found in works.values() for work in found)
+
+
+def holders(connection: Connection, resource: Resource, now: datetime) -> set[str]:
+    """Return the leases that have the whole resource and have not given it back."""
+    return {held.lease_id for held in _whole(connection, resource, now)}
+
+
+def _whole(connection: Connection, resource: Resource, now: datetime) -> list[Allocation]:
+    return [held for held in unreleased_on(connection, [resource.number], now) if held.demand is None]

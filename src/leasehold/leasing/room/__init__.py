@@ -1,0 +1,1 @@
+"""Decisions that may move leases which have not started, so that another one fits."""

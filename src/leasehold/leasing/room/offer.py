@@ -1,0 +1,217 @@
+"""The offer in a refusal: the nearest window and the largest amount, each checked by a whole decision.
+
+The reservations of a lease compete for resources, so only a decision about the whole lease says whether it fits.
+Allocations that have ended and are not released are never offered: nobody knows when they become free.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from leasehold.leasing.deciding.decide import RefusedError, allocate, decide
+from leasehold.leasing.deciding.free_windows import MINUTE, Windows, fits
+from leasehold.leasing.deciding.rebinding_search import RoomMade
+from leasehold.model.errors import InUseError, LeaseholdError, TakesTooLongError
+from leasehold.model.refusal import NoWindow, Refusal
+from leasehold.model.windows import Window, from_seconds, to_seconds
+from leasehold.resource_types.fields import MOST
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from leasehold.calendar.snapshot import Snapshot
+    from leasehold.leasing.deciding.decide import Asked, Terms
+    from leasehold.leasing.room.rebinding import Rebinding
+
+
+@dataclass(frozen=True, slots=True)
+class Offering:
+    """A decision whose refusal carries an offer: the pools' snapshots, and all that the lease asks for.
+
+    `movable` says that the lease may have another window. `extended` is the present end of a lease that asks for a
+    later one. `allowed` returns whether enforcement allows a window.
+    `seconds` limits the search for an offer. `tells_disabled` says that the caller may learn that disabled resources
+    would have been enough. `rebinding` may make room before the lease is refused; what is offered is found without it.
+    """
+
+    snapshots: Mapping[str, Snapshot]
+    asked: Sequence[Asked]
+    terms: Terms
+    allowed: Callable[[Window], bool]
+    seconds: float
+    movable: bool = True
+    tells_disabled: bool = False
+    rebinding: Rebinding | None = None
+    extended: datetime | None = None
+
+    def decide(self) -> RoomMade:
+        """Return the picks of every reservation; raises what `leasehold.leasing.deciding.decide.decide` raises.
+
+        A refusal becomes NotEnoughError with an offer. InUseError says how late the lease can end, if that helps.
+        """
+        try:
+            return RoomMade(decide(self.snapshots, self.asked, self.terms))
+        except RefusedError as refused:
+            position, refusal = refused.position, refused.refusal
+        except InUseError as error:
+            # What an active reservation keeps is promised to others in the new window.
+            room = self._room(next((part.kind.pool for part in self.asked if part.firm and part.held), None))
+            if room is None:
+                raise error.but_until(_latest_end(self._hurried())) from None
+            return room
+        room = self._room(self.asked[position].kind.pool)
+        if room is not None:
+            return room
+        explained = _Offer(self._hurried(), position).added_to(refusal)
+        asked = self.asked[position]
+        raise asked.blame(asked.kind.not_enough(explained))
+
+    def _hurried(self) -> Offering:
+        return replace(self, terms=replace(self.terms, budget=self.terms.budget.part(self.seconds)))
+
+    def _room(self, pool: str | None) -> RoomMade | None:
+        if self.rebinding is None or pool is None:
+            return None
+        return self.rebinding.room(self.snapshots, self.asked, self.terms, pool)
+
+
+@dataclass(frozen=True, slots=True)
+class _Offer:
+    """The search for an alternative to a lease whose reservation at `position` is refused."""
+
+    where: Offering
+    position: int
+
+    def added_to(self, refusal: Refusal) -> Refusal:
+        """Return the refusal with the best offer found within the time budget."""
+        largest, latest = self._largest(refusal.largest), _latest_end(self.where)
+        try:
+            nearest, why = self._nearest()
+        except TakesTooLongError:
+            nearest, why = None, NoWindow.TIME
+        alone = self._alone()
+        if alone is not None and alone.largest > largest:
+            refusal = replace(refusal, steps=alone.steps, alone=alone.largest)
+        return replace(
+            refusal,
+            largest=largest,
+            nearest=nearest,
+            no_window=why,
+            latest_end=latest,
+            fits_on_disabled=self._fits_on_disabled(),
+        )
+
+    def _alone(self) -> Refusal | None:
+        """Return the refusal of more than there is for the reservation without the others; None if there is no time."""
+        where = self.where
+        part = where.asked[self.position]
+        if len(where.asked) > 1:
+            with suppress(LeaseholdError):
+                where.terms.budget.check()
+                all_of_it = replace(part, request=part.kind.exactly(part.request, MOST))
+                outcome = allocate(all_of_it, where.snapshots[part.kind.pool], where.terms)
+                return outcome if isinstance(outcome, Refusal) else None
+        return None
+
+    def _fits_on_disabled(self) -> bool:
+        """Say whether the lease is refused only because resources are disabled, to callers who may know."""
+        where = self.where
+        if not where.tells_disabled or not any(each.any_disabled for each in where.snapshots.values()):
+            return False
+        with suppress(TakesTooLongError):
+            return fits(where.snapshots, where.asked, replace(where.terms, use_disabled=True))
+        return False
+
+    # ------------------------------------------------------------ amounts
+
+    def _largest(self, most: int) -> int:
+        """Return the largest amount, at most `most`, with which the whole lease fits; found by bisection."""
+        where, least = self.where, 0
+        with suppress(TakesTooLongError):
+            for amount in _ever_larger(where.snapshots, where.asked, self.position, where.terms, most):
+                least = amount
+        return least
+
+    # ------------------------------------------------------------ windows
+
+    def _nearest(self) -> tuple[Window | None, NoWindow]:
+        """Return the first window in which the whole lease fits, or None and the reason."""
+        where = self.where
+        if not where.movable:
+            return None, NoWindow.STARTED
+        windows = Windows(where.snapshots, where.asked, where.terms)
+        found = windows.first(to_seconds(where.terms.window.start))
+        if found is None:
+            return None, NoWindow.UNRELEASED if windows.any_unreleased else NoWindow.NEVER
+        return (found, NoWindow.NEVER) if where.allowed(found) else (None, NoWindow.LIMITS)
+
+
+def _latest_end(where: Offering) -> datetime | None:
+    """Return the latest whole minute at which the whole lease could end; None if that extends it by nothing.
+
+    Found by bisection between its present end and what was asked for, for as long as the budget lasts.
+    """
+    if where.extended is None:
+        return None
+    terms = where.terms
+    first = to_seconds(max(where.extended, terms.window.start)) // MINUTE
+    least, most, found = first, -(-to_seconds(terms.window.end) // MINUTE) - 1, None
+    with suppress(TakesTooLongError):
+        while least < most:
+            middle = (least + most + 1) // 2
+            end = from_seconds(middle * MINUTE)
+            shorter = replace(
+                terms, window=Window(terms.window.start, end), length=terms.length - (terms.window.end - end)
+            )
+            if fits(where.snapshots, where.asked, shorter):
+                least, found = middle, end
+            else:
+                most = middle - 1
+    return found
+
+
+def most_available(part: Asked, snapshot: Snapshot, terms: Terms) -> int:
+    """Return the largest amount with which a lease of this one reservation would be granted, whatever it asks for.
+
+    Raises the plugin's errors where no amount is granted, and TakesTooLongError.
+    """
+    all_of_it = part.kind.exactly(part.request, MOST)
+    outcome = allocate(replace(part, request=all_of_it), snapshot, terms)
+    most = outcome.largest if isinstance(outcome, Refusal) else sum(pick.slots for pick in outcome)
+    return max(_ever_larger({part.kind.pool: snapshot}, [part], 0, terms, most), default=0)
+
+
+def _ever_larger(
+    snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], position: int, terms: Terms, most: int
+) -> Iterator[int]:
+    """Yield amounts of a reservation, at most `most`, with which the whole lease fits; the last is the largest.
+
+    Found by bisection, and `most` is tried first.
+    """
+    least, amount = 0, most
+    while least < most:
+        if _fits_with(snapshots, asked, position, terms, amount):
+            least = amount
+            yield amount
+        else:
+            most = amount - 1
+        amount = (least + most + 1) // 2
+
+
+def _fits_with(
+    snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], position: int, terms: Terms, amount: int
+) -> bool:
+    part = asked[position]
+    if part.firm and amount < sum(pick.slots for pick in part.held):
+        return False
+    request = part.kind.exactly(part.request, amount)
+    try:
+        part.kind.parse(part.kind.store(request))
+    except LeaseholdError:
+        return False
+    others = list(asked)
+    others[position] = replace(part, request=request)
+    return fits(snapshots, others, terms)

@@ -1,0 +1,214 @@
+"""Decide and write what the reservations of an amended lease get in its new window, under the locks of the pools."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from leasehold.db.closures import windows_on
+from leasehold.db.resource import failed_resources
+from leasehold.leasing.deciding.allocations import (
+    Rewriting,
+    check_left,
+    held_by,
+    leaving,
+    left_by,
+    lost_by,
+    pool_of,
+    rewrite,
+)
+from leasehold.leasing.deciding.decide import Asked, promised_window, seen_by_users
+from leasehold.leasing.deciding.default_properties import judged
+from leasehold.leasing.deciding.flags import Flags, changed
+from leasehold.leasing.deciding.rebinding_search import RoomMade
+from leasehold.leasing.room.offer import Offering
+from leasehold.leasing.room.rebinding import Rebinding
+from leasehold.model.allocation import Pick
+from leasehold.model.ending import held_longest
+from leasehold.model.errors import LeaseholdError
+from leasehold.model.lead import Lead
+from leasehold.model.states import EventType, ReservationStatus
+from leasehold.model.windows import to_minute
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from leasehold.db.pool import LockedPools
+    from leasehold.leasing.amended import Amendment
+    from leasehold.leasing.deciding.calendars import Evaluated
+    from leasehold.leasing.service import Service
+    from leasehold.model.allocation import Allocation
+    from leasehold.model.default_properties import DefaultProperties
+    from leasehold.model.lease import Lease
+    from leasehold.model.reservation import Reservation
+    from leasehold.model.windows import Window
+
+
+@dataclass(frozen=True, slots=True)
+class Reallocation:
+    """The lease as read under its lock (taken after the pools' locks), and its new `window`.
+
+    `approve` gets the picks of each reservation, by its id, and what moves for them (`RoomMade.moved`), before they are
+    written; it raises to keep them from that.
+    """
+
+    service: Service
+    connection: Connection
+    amendment: Amendment
+    evaluated: Evaluated
+    generations: LockedPools
+    lease: Lease
+    window: Window
+    now: datetime
+    approve: Callable[[Mapping[str, Sequence[Pick]], object], None]
+
+    def promise(self) -> dict[str, Flags]:
+        """Decide what each reservation gets in the new window, and write the changed allocations.
+
+        Returns the flags of the reservations by id. An amendment that only shortens the window is never refused: a
+        reservation that lost resources gets replacements if there are any; otherwise it keeps the rest.
+        """
+        lease, window, parts = self.lease, self.window, self._parts
+        room = RoomMade([[held.pick for held in self._held(part)] for part in parts])
+        defaults: Mapping[str, DefaultProperties | None] = {}
+        rebinding = Rebinding(self.service, self.connection, self.generations, self.now, stay=frozenset({lease.id}))
+        shrinks = lease.window.start <= window.start and window.end <= lease.window.end
+        shrinks = shrinks and not any(map(self.amendment.asks_more, parts))
+        movable = not shrinks and not lease.reached(EventType.START) and lease.window.start >= to_minute(self.now)
+        whole = not any(part.missing_resources for part in parts)
+        if not shrinks or (not whole and window.end > self.now):
+            try:
+                (room, defaults), whole = self._decide(rebinding, movable=movable), True
+            except LeaseholdError:
+                if not shrinks:
+                    raise
+        decided = room.picks
+        self.approve({part.id: tuple(picks) for part, picks in zip(parts, decided, strict=True)}, room.moved)
+        rebinding.write(room.moves)
+        for part, picks in zip(parts, decided, strict=True):
+            self._rewrite(part, picks)
+        dropped = [part for part in lease.reservations if part.id in self.amendment.changes.drops]
+        for part in dropped:
+            self._rewrite(part, ())
+        failed = failed_resources(self.connection) if any(part.missing_resources for part in parts) else {}
+        gets = zip(parts, decided, strict=True)
+        flags = {part.id: self._flags(part, picks, failed, whole=whole) for part, picks in gets}
+        flags = {ident: replace(each, default=defaults.get(ident)) for ident, each in flags.items()}
+        return flags | {part.id: Flags() for part in dropped}
+
+    @property
+    def _parts(self) -> list[Reservation]:
+        """The reservations that the lease keeps."""
+        return [part for part in self.lease.kept if part.id not in self.amendment.changes.drops]
+
+    def _held(self, part: Reservation) -> list[Allocation]:
+        """Return what a reservation has, without what it gives up unused."""
+        return [held for held in held_by(part, self.lease) if held.id not in self._vacated(part)]
+
+    def _vacated(self, part: Reservation) -> frozenset[int]:
+        return self.amendment.vacated.get(part.id, frozenset())
+
+    def _rewrite(self, part: Reservation, picks: Sequence[Pick]) -> None:
+        pool = pool_of(part, self.service.types)
+        if pool is not None:
+            ending, generation = self.amendment.ending(part), self.generations[pool] + 1
+            rewriting = Rewriting(
+                *(self.lease, part, self.window, generation, self.now, ending),
+                vacated=self._vacated(part),
+                leaves=self.service.types.gives_up(part),
+            )
+            rewrite(self.connection, rewriting, picks, pool)
+
+    def _flags(self, part: Reservation, picks: Sequence[Pick], failed: Collection[int], *, whole: bool) -> Flags:
+        """Return the flags of a reservation that has these picks; all that it asks for, if the lease is `whole`."""
+        numbers, held = {pick.resource_number for pick in picks}, self._held(part)
+        substitutes = any(each.substitute and each.resource_number in numbers for each in held)
+        other = changed(part, held, substitutes=substitutes)
+        if not whole:
+            return Flags(part.missing_resources, other, part.missing)
+        # Another request is another promise; the same request may be met by fewer resources than were promised.
+        same = self.amendment.request(part) == part.request
+        before = sum(each.slots for each in held) + ((part.missing or 0) if part.missing_resources else 0)
+        missing = max(0, before - sum(pick.slots for pick in picks)) if same else 0
+        stuck = part.missing_resources and not numbers.isdisjoint(failed)
+        return Flags(missing > 0 or stuck, other, missing)
+
+    def _decide(
+        self, rebinding: Rebinding, *, movable: bool
+    ) -> tuple[RoomMade, Mapping[str, DefaultProperties | None]]:
+        """Return what the reservations get, and by their ids what becomes of their default properties."""
+        lease, parts, calendars = self.lease, self._parts, self.service.calendars
+        ahead = promised_window(self.window.start, self.window.end, self.now)
+        lead = Lead(lease.lead, self.now)
+        reserved = lead.reserved(ahead)
+        asked = self._asked(begun=reserved.start <= self.now)
+        own = [part.id for part in parts]
+        if lease.is_maintenance:
+            # Windows that overlap close the host together.
+            numbers = {pick.resource_number for part in asked for pick in part.held}
+            own += (held.reservation_id for held in windows_on(self.connection, numbers))
+        with calendars.synced(self.connection, self.generations, self.now, self.evaluated) as snapshots:
+            mine = seen_by_users(self.service.types, snapshots, self.amendment.changes.described(lease))
+            others = {pool: snapshot.without(own) for pool, snapshot in mine.items()}
+            longest = held_longest(reserved, map(self.amendment.ending, parts))
+            views = {pool: view.booked(self._kept_off(pool), longest) for pool, view in others.items()}
+            claimed = lease.published_offer is not None
+            if claimed:
+                # It keeps the resource of its published offer, for which nobody else moves.
+                views = {pool: view.closed() for pool, view in views.items()}
+            use_disabled = self.amendment.changes.use_disabled and not claimed
+            tells = self.amendment.tells_disabled and not claimed
+            terms = self.service.terms(ahead, self.window.duration, use_disabled=use_disabled, lead=lead)
+            seconds = self.service.settings.leases.explanation_seconds
+            offering = Offering(
+                *(views, asked, terms, self._allowed, seconds),
+                movable=movable,
+                tells_disabled=tells,
+                rebinding=None if claimed else rebinding,
+                extended=lease.window.end if self.window.end > lease.window.end else None,
+            )
+            room = offering.decide()
+            for part, want, picks in zip(parts, asked, room.picks, strict=True):
+                check_left(left_by(part), want.held, picks, others[want.kind.pool], want.ending.held(reserved))
+            gets = zip(parts, asked, room.picks, strict=True)
+            return room, {part.id: judged(mine[want.kind.pool], want.default, picks) for part, want, picks in gets}
+
+    def _asked(self, *, begun: bool) -> list[Asked]:
+        """Return the request of each reservation for the decision; `begun` says that the new window has begun."""
+        lease, parts = self.lease, self._parts
+        kinds = [self.service.types.get(part.resource_type).kind for part in parts]
+        return [
+            Asked(
+                kind,
+                kind.load(self.amendment.request(part)),
+                held=tuple(held.pick for held in self._held(part)),
+                leaving=tuple(held.pick for held in (*leaving(part, lease), *lost_by(part))) if begun else (),
+                firm=part.status is ReservationStatus.ACTIVE,
+                touched=lease.reached(EventType.START),
+                before=kind.load(part.request),
+                place=self.amendment.places.get(part.id),
+                hidden=self.amendment.hidden,
+                ending=self.amendment.ending(part),
+                default=self.amendment.default(part),
+            )
+            for part, kind in zip(parts, kinds, strict=True)
+        ]
+
+    def _kept_off(self, pool: str) -> list[Pick]:
+        """Return what no reservation of the lease may get: what it gives up or gave up.
+
+        What failed may be taken back together with its servers.
+        """
+        left = [each for part in self._parts for each in left_by(part) if each.given_up]
+        left += [each for part in self._parts for each in part.allocations if each.id in self._vacated(part)]
+        return [Pick(number) for number in sorted({each.resource_number for each in left if each.pool == pool})]
+
+    def _allowed(self, window: Window) -> bool:
+        """Return whether enforcement would allow the amended lease in this other window."""
+        after = self.amendment.offered(self.lease, window, self.now)
+        return self.service.enforcement.would_update(
+            self.lease, after, self.service.deciding(self.connection, self.now)
+        )

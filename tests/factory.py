@@ -45,7 +45,6 @@ from leasehold.manager.task_runner import run_task
 from leasehold.model.caller import EVERYTHING, Caller, Sight
 from leasehold.model.draft import LeaseChanges, LeaseDraft, LendWish, SwapWish
 from leasehold.model.membership import Membership
-from leasehold.model.published_offer import ClaimDraft, PartPublication, Publication
 from leasehold.model.resource import FLOATING_IP, HOST, Disabling, Restriction
 from leasehold.resource_types.registry import load_types
 from leasehold_nova.decision import FilterOptions
@@ -59,8 +58,8 @@ if TYPE_CHECKING:
 
     from leasehold.cloud.ports import Server
     from leasehold.db.task import Claim
+    from leasehold.features.lending.published_offer import PublishedOffer
     from leasehold.model.lease import Event, Lease
-    from leasehold.model.published_offer import PublishedOffer
     from leasehold.model.reservation import Reservation
     from leasehold.model.resource import Resource
     from leasehold.model.states import EventType
@@ -291,17 +290,19 @@ class World:
         """Publish a host or an address of the caller's project; `start` and `end` are hours after `START`."""
         kind = HOST if label in {each.label for each in self.listed()} else FLOATING_IP
         ident = next(each.id for each in queries.list_resources(self.service, kind) if each.label == label)
-        wish = Publication("lent", kind, ident, self.hour(start), self.hour(end), **more)
         from leasehold.features.lending.publish import publish  # noqa: PLC0415 - the core's tests run without it
+        from leasehold.features.lending.published_offer import Publication  # noqa: PLC0415 - likewise
 
+        wish = Publication("lent", kind, ident, self.hour(start), self.hour(end), **more)
         return publish(self.service, caller, wish)
 
     def offer_part(self, lease: Lease, amount: int = 1, end: float | None = None, **more: Any) -> PublishedOffer:
         """Publish hosts of a lease; `start` and `end` are hours after `START`, without them now and its end."""
         start, until = more.pop("start", None), None if end is None else self.hour(end)
-        wish = PartPublication("part", amount, self.now() if start is None else self.hour(start), until, **more)
         from leasehold.features.lending.publish_part import publish_part  # noqa: PLC0415 - the core's tests run without it
+        from leasehold.features.lending.published_offer import PartPublication  # noqa: PLC0415 - likewise
 
+        wish = PartPublication("part", amount, self.now() if start is None else self.hour(start), until, **more)
         return publish_part(self.service, Caller("alice", lease.project_id), lease.id, wish)
 
     def claim(
@@ -315,9 +316,10 @@ class World:
     ) -> Lease:
         """Claim a part of a published offer; `start` and `end` are hours after `START`."""
         first, last = (None if each is None else self.hour(each) for each in (start, end))
-        draft = ClaimDraft("claimed", first, last, fingerprint=f"{offer.id} {start} {end} {more}", **more)
         from leasehold.features.lending.claim import claim_offer  # noqa: PLC0415 - the core's tests run without it
+        from leasehold.features.lending.published_offer import ClaimDraft  # noqa: PLC0415 - likewise
 
+        draft = ClaimDraft("claimed", first, last, fingerprint=f"{offer.id} {start} {end} {more}", **more)
         return claim_offer(self.service, caller, offer.id, draft, key)
 
     def free(self, offer: PublishedOffer) -> list[tuple[float, float]]:

@@ -20,7 +20,6 @@ from leasehold.api.handlers import (
 from leasehold.api.views.floatingip import show_floating_ip
 from leasehold.api.views.host import show_host
 from leasehold.api.views.resource import show_resource
-from leasehold.db import published_offer as offer_rows
 from leasehold.db import resource as resource_rows
 from leasehold.db.lease import insert_lease
 from leasehold.db.tables import resources
@@ -35,7 +34,9 @@ from leasehold.features.feed.model import Feed
 from leasehold.features.held_offer import api as held_offer
 from leasehold.features.held_offer.use import list_offers
 from leasehold.features.lending import offers as published_offer
+from leasehold.features.lending import store as offer_rows
 from leasehold.features.lending.offers import show_published
+from leasehold.features.lending.published_offer import OfferedPart, PublishedOffer
 from leasehold.features.owned_resource import api as owned_resource
 from leasehold.features.owned_resource.api import show_owned
 from leasehold.features.owned_resource.use import list_owned
@@ -53,7 +54,6 @@ from leasehold.features.template.api import show_template
 from leasehold.features.template.model import Template
 from leasehold.model.errors import InvalidInputError
 from leasehold.model.paging import WHOLE, PageRequest, Sort
-from leasehold.model.published_offer import OfferedPart, PublishedOffer
 from leasehold.model.resource import FLOATING_IP, FLOATING_IP_POOL, HOST
 from leasehold.model.states import LeaseStatus
 from tests.db.examples import NOW, active, enrol, hold, hour, hours, lease, write

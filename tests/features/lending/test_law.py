@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from leasehold.conf.settings import LeaseSettings, ManagerSettings, Settings
 from leasehold.features.lending.model import OffersOverlapError, OutsideOfferError
 from leasehold.features.lending.publish import list_published, withdraw
+from leasehold.features.lending.published_offer import PublishedStatus
 from leasehold.model.errors import InUseError, InvalidDateError, NotEnoughError, NotFreeInOfferError
-from leasehold.model.published_offer import PublishedStatus
 from tests.factory import ALT, DEMO, START, hosts, make_service, run_manager
 from tests.stateful.audit import audit
 
 if TYPE_CHECKING:
+    from leasehold.features.lending.published_offer import PublishedOffer
     from leasehold.model.lease import Lease
-    from leasehold.model.published_offer import PublishedOffer
     from tests.factory import World
 
 pytestmark = pytest.mark.slow

@@ -12,6 +12,7 @@ from leasehold.conf.settings import LeaseSettings, LimitSettings
 from leasehold.features.lending.model import ClaimedError, OffersOverlapError, OutsideOfferError, TooManyPublishedError
 from leasehold.features.lending.options import LendingSettings
 from leasehold.features.lending.publish import get_published, list_published, publish, withdraw
+from leasehold.features.lending.published_offer import Publication
 from leasehold.features.owned_resource.use import end_lease
 from leasehold.model.caller import Caller
 from leasehold.model.errors import (
@@ -23,7 +24,6 @@ from leasehold.model.errors import (
     NotFreeInOfferError,
     TooManyLeasesError,
 )
-from leasehold.model.published_offer import Publication
 from leasehold.model.resource import HOST
 from tests.factory import ALT, DEMO, OPERATOR, floating_ips, hosts, remove_host, run_for, run_manager, run_until
 

@@ -41,8 +41,8 @@ from tests.stateful.audit import dump
 from tests.unit.leasing.test_host_interleaved import before_commit
 
 if TYPE_CHECKING:
+    from leasehold.features.lending.published_offer import PublishedOffer
     from leasehold.model.lease import Lease
-    from leasehold.model.published_offer import PublishedOffer
     from tests.factory import World
 
 pytestmark = pytest.mark.slow

@@ -22,8 +22,8 @@ from tests.stateful.holdings import misrecorded, note_holdings, tell_the_time
 from tests.unit.leasing.looking import findings
 
 if TYPE_CHECKING:
+    from leasehold.features.lending.published_offer import PublishedOffer
     from leasehold.model.lease import Lease
-    from leasehold.model.published_offer import PublishedOffer
     from tests.factory import World
 
 pytestmark = pytest.mark.slow

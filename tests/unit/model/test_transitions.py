@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leasehold.model.agreement import AGREEING
+from leasehold.features.audit.agreement import AGREEING
 from leasehold.model.lease import Event, Lease
 from leasehold.model.reservation import Reservation
 from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus

@@ -12,9 +12,9 @@ from leasehold.db.holding import wrongly_noted
 from leasehold.db.lease import CHUNK, each_lease
 from leasehold.db.task import LEASE
 from leasehold.db.work import work_for
+from leasehold.features.audit.agreement import AGREEING
 from leasehold.features.audit.reading import kept_allocations, kept_by, known_leases, lost_leases, without_lease
 from leasehold.leasing.steps.lifecycle import next_moment
-from leasehold.model.agreement import AGREEING
 from leasehold.model.allocation import taken_by
 from leasehold.model.backoff import REFUSALS_TO_SHOW
 from leasehold.model.finding import DEFECT, REPAIR, Finding, FindingKind, Mend

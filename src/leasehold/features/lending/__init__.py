@@ -3,4 +3,4 @@
 from leasehold.features.feature import Feature
 from leasehold.features.lending.options import OPTIONS
 
-FEATURE = Feature("lending", "Published offers", OPTIONS, api=True, sources=True)
+FEATURE = Feature("lending", "Published offers", OPTIONS, api=True, tables=True, sources=True)

@@ -19,10 +19,10 @@ from leasehold.model.errors import InvalidInputError, NotFoundError
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from leasehold.features.lending.published_offer import ClaimDraft, PublishedOffer
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller, Sight
     from leasehold.model.lease import Lease
-    from leasehold.model.published_offer import ClaimDraft, PublishedOffer
 
 
 def claim_offer(

@@ -6,13 +6,13 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from leasehold.calendar.profile import Units, free_of
-from leasehold.db.published_offer import find_published
 from leasehold.features.lending.model import ClaimedError, ClaimSharingError, FewerOfferedError, OutsideOfferError
+from leasehold.features.lending.published_offer import PublishedStatus
+from leasehold.features.lending.store import find_published
 from leasehold.leasing.deciding.decide import promised_window
 from leasehold.leasing.deciding.source import Source
 from leasehold.model.budget import nothing_to_check
 from leasehold.model.errors import NotFoundError, NotFreeInOfferError
-from leasehold.model.published_offer import PublishedStatus
 from leasehold.model.windows import Window, from_seconds, to_seconds
 
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.calendar.snapshot import Snapshot
+    from leasehold.features.lending.published_offer import PublishedOffer
     from leasehold.leasing.deciding.source import Locked
     from leasehold.model.draft import LendWish
     from leasehold.model.lease import Lease
-    from leasehold.model.published_offer import PublishedOffer
 
 _SECOND: Final = timedelta(seconds=1)
 

@@ -13,7 +13,7 @@ from leasehold.api.paging import ListKeys
 from leasehold.features.lending import publish as offers
 from leasehold.features.lending.claim import claim_offer
 from leasehold.features.lending.publish_part import publish_part
-from leasehold.model.published_offer import ClaimDraft, PartPublication, Publication
+from leasehold.features.lending.published_offer import ClaimDraft, PartPublication, Publication
 from leasehold.model.resource import HOST
 
 LISTED = ListKeys(texts=("name", "status"), sorts=("created_at", "start_date", "end_date", "name", "status"))
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
         PublishedOfferCreation,
         SubOfferCreation,
     )
+    from leasehold.features.lending.published_offer import PublishedOffer
     from leasehold.model.lease import Lease
-    from leasehold.model.published_offer import PublishedOffer
     from leasehold.model.windows import Window
 
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from leasehold.db import published_offer as rows
 from leasehold.db.lease import find_lease
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.project import enter
 from leasehold.db.resource import find_resource
+from leasehold.features.lending import store as rows
 from leasehold.features.lending.claimed import free_ranges
 from leasehold.features.lending.model import OffersOverlapError, TooManyPublishedError
 from leasehold.features.lending.options import LendingSettings
+from leasehold.features.lending.published_offer import PublishedOffer, PublishedStatus
 from leasehold.leasing.delete import delete_locked
 from leasehold.leasing.unit import bump_and_hurry
 from leasehold.model.errors import (
@@ -25,7 +26,6 @@ from leasehold.model.errors import (
     NotFoundError,
 )
 from leasehold.model.paging import WHOLE, PageRequest
-from leasehold.model.published_offer import PublishedOffer, PublishedStatus
 from leasehold.model.resource import HOST_POOL
 from leasehold.model.states import LeaseStatus
 from leasehold.model.windows import Window
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from leasehold.features.lending.published_offer import Publication
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller
-    from leasehold.model.published_offer import Publication
     from leasehold.model.resource import Resource
     from leasehold.resource_types.kind import Kind
 

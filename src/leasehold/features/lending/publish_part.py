@@ -10,13 +10,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from leasehold.db import published_offer as rows
 from leasehold.db.lease import find_lease
 from leasehold.db.pool import bump_pools, lock_pools
+from leasehold.features.lending import store as rows
 from leasehold.features.lending.lend import lend
 from leasehold.features.lending.lendable import check_lends, lendable_now, part_to_lend
 from leasehold.features.lending.model import FewerOfferedError, NotLendableError
 from leasehold.features.lending.publish import absent, check_few, get_published
+from leasehold.features.lending.published_offer import OfferedPart, PublishedOffer
 from leasehold.leasing.dates import earliest
 from leasehold.leasing.deciding.allocations import held_by
 from leasehold.leasing.dry_run import tried
@@ -31,7 +32,6 @@ from leasehold.model.errors import (
     NotFreeInOfferError,
     SwapUnfinishedError,
 )
-from leasehold.model.published_offer import OfferedPart, PublishedOffer
 from leasehold.model.resource import HOST_POOL
 from leasehold.model.windows import Window
 
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from leasehold.features.lending.published_offer import ClaimDraft, PartPublication
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller
     from leasehold.model.lease import Lease
-    from leasehold.model.published_offer import ClaimDraft, PartPublication
 
 OWN = "The project has the lease already; its hosts are offered to others."
 CLAIM_FROM_NOW = "Hosts of a lease are claimed from now on. Leave out the start, or claim them when you need them."

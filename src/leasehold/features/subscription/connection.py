@@ -13,10 +13,10 @@ from http.client import HTTPConnection, HTTPException
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from leasehold.features.subscription.addresses import may_be_reached
 from leasehold.features.subscription.channel import DeliveryError
 from leasehold.features.subscription.sockets import cut_at, seconds_until, tls_context
 from leasehold.http.answer import Answer
-from leasehold.model.addresses import may_be_reached
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

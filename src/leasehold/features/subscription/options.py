@@ -17,7 +17,7 @@ from leasehold.features.subscription.settings import DeliverySettings
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from leasehold.model.addresses import Network
+    from leasehold.features.subscription.addresses import Network
 
 DEFAULTS = DeliverySettings()
 DAY = 86_400

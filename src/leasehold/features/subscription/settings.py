@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from leasehold.model.addresses import Network
+    from leasehold.features.subscription.addresses import Network
 
 
 class MailSecurity(StrEnum):

@@ -13,10 +13,10 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from leasehold.features.subscription.addresses import may_be_reached
 from leasehold.features.subscription.channel import Channel, DeliveryError, Sender
 from leasehold.features.subscription.cloud_event import CONTENT_TYPE, as_cloud_event
 from leasehold.features.subscription.connection import Connection
-from leasehold.model.addresses import may_be_reached
 from leasehold.model.errors import InvalidInputError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 from leasehold.db.facts import DROPPED
 from leasehold.db.resource import resources_by_number
 from leasehold.db.tables import allocations, leases, reservations
-from leasehold.model.published_offer import OfferedPart
+from leasehold.features.lending.published_offer import OfferedPart
 from leasehold.model.states import LeaseStatus
 
 if TYPE_CHECKING:

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, case, exists, func, insert, or_, select, update
 
-from leasehold.db.offered_part import LENDABLE, parts_of
 from leasehold.db.paging import Listed
 from leasehold.db.resource import resources_by_number
-from leasehold.db.tables import leases, published_offers, reservations, resources
+from leasehold.db.tables import leases, reservations, resources
+from leasehold.features.lending.offered_part import LENDABLE, parts_of
+from leasehold.features.lending.published_offer import PublishedOffer, PublishedStatus
+from leasehold.features.lending.tables import published_offers
 from leasehold.model.paging import WHOLE, PageRequest
-from leasehold.model.published_offer import PublishedOffer, PublishedStatus
 from leasehold.model.states import LeaseStatus
 from leasehold.model.windows import Window
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection, Row
 
-    from leasehold.model.published_offer import OfferedPart
+    from leasehold.features.lending.published_offer import OfferedPart
 
 CHUNK = 2_000
 """Offers of which one statement reads what they offer: databases take only so many parameters."""

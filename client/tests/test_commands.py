@@ -97,7 +97,9 @@ def test_the_first_window_of_another_project(shell: Shell, client: Client) -> No
     host = client.hosts.list()[0]
     client.hosts.change(host.id, {"projects": ["other"]})
     try:
-        of_all = ("--hosts", "12", "--for", "1h", "-f", "json")
+        # Of a day, as the first window from now on is another one in the next minute.
+        day = f"{minute() + timedelta(days=1):%Y-%m-%dT%H:%MZ}"
+        of_all = ("--hosts", "12", "--from", day, "--for", "1h", "-f", "json")
         assert shell.ok("window", "search", *of_all).json == []
         (found,) = shell.ok("window", "search", *of_all, "--limit", "1", "--project", "other").json
         made = shell.ok("lease", "create", "theirs", "--earliest", "--project", "other", *of_all).json

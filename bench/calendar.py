@@ -25,9 +25,9 @@ from leasehold.cmd.memory import keep_freed_memory
 from leasehold.leasing.deciding.decide import Asked, Terms
 from leasehold.leasing.deciding.free_windows import Windows
 from leasehold.model.budget import Budget, nothing_to_check
-from leasehold.model.margins import NO_MARGINS
 from leasehold.model.properties import parse
 from leasehold.model.resource import HOST, HOST_POOL, Resource
+from leasehold.model.terms.margins import NO_MARGINS
 from leasehold.model.windows import Window, from_seconds
 from leasehold.resource_types.host.kind import HostKind, HostRequest
 from leasehold.resource_types.instance.kind import InstanceKind, InstanceRequest

@@ -12,8 +12,8 @@ from uuid import UUID, uuid5
 from sqlalchemy import func, insert, select, update
 
 from bench.deployment import build_hosts, host_specs
+from leasehold.db.columns.holding import LENGTHS
 from leasehold.db.engine import open_engine, writing
-from leasehold.db.holding import LENGTHS
 from leasehold.db.tables import allocations, events, leases, pools, reservations, resources, tasks
 from leasehold.model.resource import HOST, HOST_POOL
 
@@ -229,7 +229,7 @@ def _lease(ident: str, placed: Placed, now: datetime) -> dict[str, Any]:
 
 
 def _holding(placed: Placed) -> dict[str, int]:
-    """Return the columns that `leasehold.db.holding` writes."""
+    """Return the columns that `leasehold.db.columns.holding` writes."""
     seconds = (placed.end - placed.start).total_seconds()
     length = next(each for each in LENGTHS if seconds <= each)
     return {"holds_from": int(placed.start.timestamp()), "holds_length": length, "holds_noted": 0}

@@ -27,7 +27,7 @@ from leasehold.conf.database import PATIENT
 from leasehold.conf.settings import ManagerSettings, Settings
 from leasehold.db import schema
 from leasehold.db.engine import open_engine, writing
-from leasehold.db.resource import list_resources
+from leasehold.db.resources.resource import list_resources
 from leasehold.db.store import Database
 from leasehold.db.tables import outbox, tasks
 from leasehold.db.task import END_NOTICE, claim_tasks, postpone_task

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bench.deployment import HOST, INSTANCE
 from bench.simulation.endings import Ending, draw_ending
-from leasehold.model.end_action import EndAction
-from leasehold.model.ending import OnEnd
-from leasehold.model.lease_type import LeaseType
+from leasehold.model.terms.end_action import EndAction
+from leasehold.model.terms.ending import OnEnd
+from leasehold.model.terms.lease_type import LeaseType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -17,7 +17,7 @@ from bench.simulation.others import others_of
 from bench.simulation.people import People
 from bench.simulation.site import ADMIN, LEAD, SETTINGS, SLOWEST_DELETION, open_site
 from bench.simulation.utilisation import SAMPLES, Utilisation
-from leasehold.db.history import purge
+from leasehold.db.past.history import purge
 from leasehold.features.audit.cloud import Pace, audit_cloud
 from leasehold.features.audit.database import audit_database
 from leasehold.leasing.reading import queries

@@ -20,7 +20,7 @@ from leasehold.cmd.web import make_app
 from leasehold.conf.settings import ApiSettings, LeaseSettings, ManagerSettings, Settings
 from leasehold.features.preemption.options import PreemptionSettings
 from leasehold.model.membership import Membership
-from leasehold.model.pool_size import Size
+from leasehold.model.placing.pool_size import Size
 from leasehold.model.resource import HOST
 from tests.factory import make_service
 from tests.web import LocalClient

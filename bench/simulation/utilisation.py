@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import BigInteger, bindparam, func, or_, select
 
 from leasehold.cloud.sandbox.tables import hypervisors
-from leasehold.db.closures import maintenance_reservations
+from leasehold.db.leases.closures import maintenance_reservations
 from leasehold.db.tables import allocations, leases, resources
 from leasehold.model.membership import Membership
 from leasehold.model.resource import HOST

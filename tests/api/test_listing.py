@@ -11,7 +11,7 @@ import pytest
 
 from leasehold.api import listing
 from leasehold.api.listing import Listing
-from leasehold.db import lease as lease_rows
+from leasehold.db.leases import lease as lease_rows
 from leasehold.leasing.reading.queries import list_leases
 from leasehold.model.lease import Lease
 from tests.objects import counting_at_statements

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select
 
 from leasehold.db.engine import reading
-from leasehold.db.resource import find_resource
+from leasehold.db.resources.resource import find_resource
 from leasehold.db.tables import resources
 from leasehold.db.task import claim_tasks
 from leasehold.leasing.reading.event_log import sequence_events

@@ -19,7 +19,7 @@ from leasehold.conf.database import DatabaseSettings
 from leasehold.conf.settings import Settings
 from leasehold.db import schema
 from leasehold.db.engine import open_engine
-from leasehold.db.lease import insert_lease
+from leasehold.db.leases.lease import insert_lease
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.store import Database, UnknownOutcomeError
 from leasehold.db.tables import leases, pools, tasks

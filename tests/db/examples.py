@@ -13,8 +13,8 @@ from sqlalchemy import event, func, select
 
 from leasehold.db.allocation import Grant, insert_allocations
 from leasehold.db.engine import engines_of, reading
-from leasehold.db.lease import insert_lease
-from leasehold.db.resource import insert_resource
+from leasehold.db.leases.lease import insert_lease
+from leasehold.db.resources.resource import insert_resource
 from leasehold.db.store import Database
 from leasehold.db.tables import allocations
 from leasehold.model.allocation import Pick

@@ -26,7 +26,7 @@ from leasehold.db.allocation import (
     unreleased_on,
     write_demand,
 )
-from leasehold.db.lease import find_lease, save_lease
+from leasehold.db.leases.lease import find_lease, save_lease
 from leasehold.model.allocation import Allocation, Pick
 from leasehold.model.resource import FLOATING_IP_POOL, HOST, HOST_POOL
 from leasehold.model.segment import Cause

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import update
 
-from leasehold.db.hold import held_in_vain, held_resources
+from leasehold.db.leases.hold import held_in_vain, held_resources
 from leasehold.db.tables import resources
 from leasehold.model.errors import NotEnoughError
-from leasehold.model.lease_type import LeaseType
+from leasehold.model.terms.lease_type import LeaseType
 from tests.factory import hosts, make_service, open_service, run_for
 from tests.stateful.audit import audit, audit_cloud
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from leasehold.conf.settings import Settings
-from leasehold.db.lease import find_lease, save_lease
-from leasehold.model.default_properties import DefaultProperties
+from leasehold.db.leases.lease import find_lease, save_lease
 from leasehold.model.errors import NotEnoughError
+from leasehold.model.terms.default_properties import DefaultProperties
 from tests.db.examples import NOW, lease, reservation, write
 from tests.factory import Clock, change_host, hosts, make_service
 

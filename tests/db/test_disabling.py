@@ -12,7 +12,7 @@ from sqlalchemy import select
 
 from leasehold.db.tables import allocations, resources
 from leasehold.model.errors import NotEnoughError
-from leasehold.model.lease_type import LeaseType
+from leasehold.model.terms.lease_type import LeaseType
 from tests.factory import OPERATOR, make_service, open_service, run_manager
 from tests.stateful.audit import audit
 from tests.unit.leasing.test_heal_missing import only

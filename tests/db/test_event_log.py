@@ -19,10 +19,10 @@ from sqlalchemy.event import listens_for
 
 from leasehold.db.engine import reading, writing
 from leasehold.db.event_log import each_event, last_by_project, log_state, mark_purged, nonce_at, sequence
-from leasehold.db.history import purge
 from leasehold.db.lease_state import lease_of
 from leasehold.db.outbox import put_event, put_resource_events
-from leasehold.db.resource import resources_by_number
+from leasehold.db.past.history import purge
+from leasehold.db.resources.resource import resources_by_number
 from leasehold.db.store import Database
 from leasehold.db.tables import event_log, outbox
 from leasehold.model.event_log import EventFilter, ResourceNews

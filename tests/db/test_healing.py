@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from leasehold.db.allocation import leave_allocations
-from leasehold.db.healing import lacking_leases, leases_that_lost, types_of
-from leasehold.db.lease import find_lease, save_lease
-from leasehold.db.resource import update_resources
-from leasehold.model.heal_policy import HealPolicy
+from leasehold.db.leases.healing import lacking_leases, leases_that_lost, types_of
+from leasehold.db.leases.lease import find_lease, save_lease
+from leasehold.db.resources.resource import update_resources
 from leasehold.model.segment import Cause
+from leasehold.model.terms.heal_policy import HealPolicy
 from leasehold.model.windows import to_seconds
 from tests.db.examples import NOW, enrol, hold, hour, hours, lease, reservation, write
 

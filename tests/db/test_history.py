@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import func, insert, select
 
 from leasehold.cloud.sandbox import seed
-from leasehold.db import history
 from leasehold.db.engine import reading, writing
-from leasehold.db.history import purge
+from leasehold.db.past import history
+from leasehold.db.past.history import purge
 from leasehold.db.tables import (
     dead_letters,
     idempotency_keys,

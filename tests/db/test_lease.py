@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import select, update
 
-from leasehold.db import lease as lease_rows
-from leasehold.db import lease_parts
 from leasehold.db.allocation import unreleased_on
-from leasehold.db.lease import (
+from leasehold.db.leases import lease as lease_rows
+from leasehold.db.leases import lease_parts
+from leasehold.db.leases.lease import (
     LONGEST_REASON,
     each_lease,
     each_listed,

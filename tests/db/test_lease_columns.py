@@ -6,8 +6,8 @@ from dataclasses import fields, replace
 
 import pytest
 
-from leasehold.db.facts import read_facts, written_facts
-from leasehold.db.lease_columns import EVENT, LEASE, RESERVATION, Field
+from leasehold.db.columns.facts import read_facts, written_facts
+from leasehold.db.columns.lease_columns import EVENT, LEASE, RESERVATION, Field
 from leasehold.db.tables import events, leases, reservations
 from leasehold.model.lease import Event, Lease
 from leasehold.model.reservation import Reservation

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import select
 
-from leasehold.db.resource import find_resource, update_resources
+from leasehold.db.resources.resource import find_resource, update_resources
 from leasehold.db.state_gauges import read_state_gauges
 from leasehold.db.tables import allocations, resources
 from leasehold.model.errors import InUseError, NotEnoughError

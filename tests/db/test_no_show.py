@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leasehold.db.lease import find_lease, save_lease
-from leasehold.model.no_show import NoShow
+from leasehold.db.leases.lease import find_lease, save_lease
+from leasehold.model.terms.no_show import NoShow
 from tests.db.examples import NOW, lease, reservation, write
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from leasehold.db.opened import opened
+from leasehold.db.leases.opened import opened
 
 
 @dataclass(frozen=True, slots=True)

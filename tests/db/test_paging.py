@@ -20,8 +20,8 @@ from leasehold.api.handlers import (
 from leasehold.api.views.floatingip import show_floating_ip
 from leasehold.api.views.host import show_host
 from leasehold.api.views.resource import show_resource
-from leasehold.db import resource as resource_rows
-from leasehold.db.lease import insert_lease
+from leasehold.db.leases.lease import insert_lease
+from leasehold.db.resources import resource as resource_rows
 from leasehold.db.tables import resources
 from leasehold.features.alarm import api as alarm
 from leasehold.features.alarm import store as alarm_rows

@@ -12,10 +12,10 @@ from sqlalchemy import String, cast, func, insert, select, text, true, update
 from sqlalchemy.exc import IntegrityError
 
 from leasehold.db import schema
+from leasehold.db.columns.holding import NOTHING, wrongly_noted
 from leasehold.db.engine import reading, writing
-from leasehold.db.holding import NOTHING, wrongly_noted
 from leasehold.db.idempotency import find_key, keep_key
-from leasehold.db.lease import insert_lease, save_lease
+from leasehold.db.leases.lease import insert_lease, save_lease
 from leasehold.db.project import (
     COUNTED_FOR,
     Allocated,
@@ -27,9 +27,9 @@ from leasehold.db.project import (
     take_use,
 )
 from leasehold.db.tables import leases
-from leasehold.model.ending import DELETED_AT_ONCE, LATEST, Ending, Lent, OnEnd
 from leasehold.model.resource import HOST_POOL
 from leasehold.model.states import EventType, LeaseStatus
+from leasehold.model.terms.ending import DELETED_AT_ONCE, LATEST, Ending, Lent, OnEnd
 from leasehold.model.use import Use
 from leasehold.model.windows import Window, from_seconds
 from tests.databases import opened

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import select
 
-from leasehold.db.lease import insert_lease
-from leasehold.db.reminder import leases_to_remind
+from leasehold.db.leases.lease import insert_lease
+from leasehold.db.leases.reminder import leases_to_remind
 from leasehold.db.tables import outbox
 from leasehold.leasing.reminder import remind
 from leasehold.model.event_log import LeaseNews

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from leasehold.db.property import PropertyValues, define_properties, list_properties, set_privacy
-from leasehold.db.resource import (
+from leasehold.db.resources.property import PropertyValues, define_properties, list_properties, set_privacy
+from leasehold.db.resources.resource import (
     changed_resources,
     closed_to,
     find_resource,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
-    from leasehold.db.property import PropertyDefinition
+    from leasehold.db.resources.property import PropertyDefinition
     from leasehold.db.store import Database
 
 

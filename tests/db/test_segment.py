@@ -20,8 +20,8 @@ from leasehold.db.allocation import (
     leave_allocations,
     move_allocations,
 )
-from leasehold.db.lease import find_lease
-from leasehold.db.record import SegmentFilter, each_segment, keep_segments
+from leasehold.db.leases.lease import find_lease
+from leasehold.db.past.record import SegmentFilter, each_segment, keep_segments
 from leasehold.db.tables import allocations, segments
 from leasehold.model.allocation import Pick
 from leasehold.model.resource import FLOATING_IP, FLOATING_IP_POOL, HOST_POOL
@@ -317,7 +317,7 @@ def test_a_question_selects_by_lease_project_resource_and_time(past: Past) -> No
 
 
 def test_many_segments_are_read_one_chunk_after_the_other(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leasehold.db.record.CHUNK", 2)
+    monkeypatch.setattr("leasehold.db.past.record.CHUNK", 2)
     past.hold(*[past.numbers[0]] * 5, demand={"VCPU": 1})
     past.change(end(), hour(1.5))
     past.hold(*[past.numbers[1]] * 5, demand={"VCPU": 1})

@@ -13,7 +13,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
 
 from leasehold.db.idempotency import keep_key
-from leasehold.db.lease import find_lease, insert_lease, save_lease
+from leasehold.db.leases.lease import find_lease, insert_lease, save_lease
 from leasehold.db.outbox import put_event
 from leasehold.db.store import Database
 from leasehold.db.tables import events, leases, outbox, reservations, tasks

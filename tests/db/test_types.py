@@ -11,9 +11,9 @@ from sqlalchemy.exc import StatementError
 
 from leasehold.db.engine import reading, writing
 from leasehold.db.idempotency import find_key, keep_key
-from leasehold.db.lease import find_lease, list_leases
-from leasehold.db.property import define_properties, set_privacy
-from leasehold.db.resource import find_resource
+from leasehold.db.leases.lease import find_lease, list_leases
+from leasehold.db.resources.property import define_properties, set_privacy
+from leasehold.db.resources.resource import find_resource
 from leasehold.db.tables import tasks
 from leasehold.db.task import add_task, hurry_task
 from leasehold.model.resource import HOST

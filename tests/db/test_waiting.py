@@ -12,22 +12,22 @@ import pytest
 from sqlalchemy import select
 
 from leasehold.cloud.sandbox import seed
-from leasehold.db.lease import find_lease, insert_lease, save_lease
+from leasehold.db.columns.waits import read_waiting
+from leasehold.db.leases.lease import find_lease, insert_lease, save_lease
 from leasehold.db.pool import lock_pools, read_pools
 from leasehold.db.tables import leases, tasks
 from leasehold.db.task import LEASE, add_task, claim_tasks
 from leasehold.db.waiting import AT_ONCE, MOST, SOON, hurry_waiting, mark_waiting, next_clean, waiting_for
-from leasehold.db.waits import read_waiting
 from leasehold.leasing.deciding.calendars import Calendars
 from leasehold.leasing.reading import queries
 from leasehold.manager.task_runner import run_task
-from leasehold.model.lease_type import LeaseType
-from leasehold.model.margins import Margins
 from leasehold.model.resource import FLOATING_IP_POOL, HOST_POOL
 from leasehold.model.states import LeaseStatus
+from leasehold.model.terms.lease_type import LeaseType
+from leasehold.model.terms.margins import Margins
+from leasehold.model.terms.waiting import Waiting
 from leasehold.model.transitions import Trigger, move
 from leasehold.model.tries import granted
-from leasehold.model.waiting import Waiting
 from tests.db.examples import NOW, at_once, lease
 from tests.factory import Clock, hosts, open_service, run_for, run_manager
 from tests.stateful.audit import audit

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from leasehold.leasing.create import create_lease
 from leasehold.leasing.resources.resource import change
 from leasehold.model.draft import LeaseDraft
-from leasehold.model.lease_type import LeaseType
 from leasehold.model.membership import Membership
 from leasehold.model.resource import HOST, Disabling
 from leasehold.model.states import LeaseStatus
+from leasehold.model.terms.lease_type import LeaseType
 from tests.factory import DEMO, hosts, run_manager
 from tests.harness.mix import HOSTS
 from tests.harness.scenes import HOUR, MORE, NAME, Scene, grant, is_active, lease_of, pending

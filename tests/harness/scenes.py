@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from leasehold.leasing.create import create_lease
 from leasehold.leasing.reading.queries import list_leases
 from leasehold.model.draft import LeaseDraft
-from leasehold.model.lease_type import LeaseType
 from leasehold.model.resource import HOST
 from leasehold.model.states import EventType
+from leasehold.model.terms.lease_type import LeaseType
 from tests.factory import DEMO, flavors, floating_ips, hosts, instances, run_manager
 from tests.harness.programs import MANAGER
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import event, text
 
 from leasehold.db.engine import reading, writing
-from leasehold.db.record import SegmentFilter, each_segment
+from leasehold.db.past.record import SegmentFilter, each_segment
 from leasehold.model.windows import to_seconds
 
 if TYPE_CHECKING:

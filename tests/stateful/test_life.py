@@ -42,9 +42,9 @@ from leasehold.manager import monitor
 from leasehold.manager.task_runner import run_task
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import LeaseholdError, NotEnoughError
-from leasehold.model.lease_type import LeaseType
 from leasehold.model.resource import HOST
 from leasehold.model.states import EventStatus, LeaseStatus
+from leasehold.model.terms.lease_type import LeaseType
 from leasehold.model.windows import to_minute
 from leasehold.resource_types.slots.names import child_provider, resource_class
 from tests import factory

@@ -15,7 +15,7 @@ from leasehold.cloud.ports import LARGEST
 from leasehold.cmd.web import make_app
 from leasehold.conf.settings import ApiSettings
 from leasehold.db.engine import reading
-from leasehold.db.record import SegmentFilter, each_segment
+from leasehold.db.past.record import SegmentFilter, each_segment
 from leasehold.db.tables import segments
 from leasehold.leasing.create import create_lease
 from leasehold.leasing.reading.queries import get_lease

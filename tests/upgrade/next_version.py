@@ -39,7 +39,7 @@ INSERT = """\
 """
 ADDITIONS = {
     "db/tables.py": (TABLES, 'events = Table(\n    "events",'),
-    "db/lease.py": (INSERT, "    if lease.reservations:\n        rows = ["),
+    "db/leases/lease.py": (INSERT, "    if lease.reservations:\n        rows = ["),
 }
 """The text to insert, and the line to insert it before; by the file's path in the package."""
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from leasehold.api.versions import CHAINS, ENDINGS
-from leasehold.model.end_action import EndAction, words_of
 from leasehold.model.errors import InvalidInputError
+from leasehold.model.terms.end_action import EndAction, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from leasehold import conf
 from leasehold.cmd import database, import_blazar, pools, record, sandbox
 from leasehold.cmd.database import OperatorError
-from leasehold.db import history, schema
+from leasehold.db import schema
 from leasehold.db.clock import accept_clock, ask_clock, is_believed, shared_clock, utc_now
+from leasehold.db.past import history
 from leasehold.features.registry import FEATURES, all_tables
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from leasehold.cmd.database import OperatorError
 from leasehold.db import schema
 from leasehold.db.clock import shared_clock
-from leasehold.db.record import SegmentFilter, each_segment
+from leasehold.db.past.record import SegmentFilter, each_segment
 from leasehold.db.store import Database
 
 if TYPE_CHECKING:

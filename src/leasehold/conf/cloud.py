@@ -8,7 +8,7 @@ from oslo_config import cfg
 
 from leasehold.conf.settings import CloudSettings
 from leasehold.conf.times import YEAR
-from leasehold.model.end_action import CHAINS, as_text
+from leasehold.model.terms.end_action import CHAINS, as_text
 
 DRIVER = cfg.StrOpt(
     "driver",

@@ -11,8 +11,8 @@ from leasehold.conf import default_properties, external
 from leasehold.conf.errors import ConfigurationError
 from leasehold.conf.settings import LeaseSettings, LimitSettings
 from leasehold.conf.times import MOST, YEAR
-from leasehold.model.heal_policy import HealPolicy
 from leasehold.model.resource import HOST
+from leasehold.model.terms.heal_policy import HealPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -13,7 +13,7 @@ from leasehold.conf.errors import ConfigurationError
 from leasehold.conf.options import read_fields
 from leasehold.conf.settings import ManagerSettings, Settings
 from leasehold.conf.times import YEAR
-from leasehold.model.pool_size import Size
+from leasehold.model.placing.pool_size import Size
 from leasehold.model.resource import HOST
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from leasehold.model.heal_policy import HealPolicy
-from leasehold.model.pool_size import NO_SIZE, Size
+from leasehold.model.placing.pool_size import NO_SIZE, Size
+from leasehold.model.terms.heal_policy import HealPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

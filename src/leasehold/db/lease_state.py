@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import insert
 
-from leasehold.db.facts import read_facts
-from leasehold.db.lease_columns import LEASE, RESERVATION, fields_of, state_of
+from leasehold.db.columns.facts import read_facts
+from leasehold.db.columns.lease_columns import LEASE, RESERVATION, fields_of, state_of
 from leasehold.db.tables import lease_states
 from leasehold.model.actor import actor_of
 from leasehold.model.lease import Event, Lease

@@ -166,7 +166,7 @@ leases = Table(
     Column("offered_until", UtcDateTime),
     Column("published_offer", String(36)),
     Column("parent_id", String(36)),
-    # See `db/holding.py`. The last one is NULL when a process has written the lease that does not know the others.
+    # See `db/columns/holding.py`. The last one is NULL if a process that does not know the others wrote the lease.
     Column("holds_from", BigInteger),
     Column("holds_length", BigInteger),
     Column("holds_noted", BigInteger),

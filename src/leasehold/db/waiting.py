@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import BigInteger, bindparam, func, or_, select, update
 
+from leasehold.db.columns.waits import read_waiting
 from leasehold.db.pool import lock_order
 from leasehold.db.tables import allocations, leases, pools, resources, tasks
 from leasehold.db.task import LEASE
-from leasehold.db.waits import read_waiting
 from leasehold.model.states import LeaseStatus
-from leasehold.model.waiting import WaitingLease
+from leasehold.model.terms.waiting import WaitingLease
 from leasehold.model.windows import from_seconds, to_seconds
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.db.pool import LockedPools
-    from leasehold.model.margins import Margins
-    from leasehold.model.waiting import Waiting
+    from leasehold.model.terms.margins import Margins
+    from leasehold.model.terms.waiting import Waiting
 
 MOST = 100
 """How many leases that wait are looked at together: the others are tried when their pause is over."""

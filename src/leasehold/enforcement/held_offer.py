@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leasehold.db.held_offer import count_open_offers
+from leasehold.db.leases.held_offer import count_open_offers
 from leasehold.db.project import enter
 from leasehold.model.errors import TooManyOffersError
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy.exc import IntegrityError
 
 from leasehold.db.idempotency import keep_key
-from leasehold.db.lease import save_lease
+from leasehold.db.leases.lease import save_lease
 from leasehold.db.outbox import put_event
 from leasehold.db.task import LEASE, hurry_task
 from leasehold.enforcement.external import ExternalCall
@@ -45,9 +45,9 @@ from leasehold.model.errors import (
     WaitingLeaseError,
 )
 from leasehold.model.event_log import LeaseNews
-from leasehold.model.no_show import NEVER
 from leasehold.model.reminder import rearmed
 from leasehold.model.states import EventType, LeaseStatus
+from leasehold.model.terms.no_show import NEVER
 from leasehold.model.transitions import Trigger, can, move
 from leasehold.model.tries import as_of
 

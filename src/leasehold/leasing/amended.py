@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.leasing.dates import new_warning
 from leasehold.model.errors import ConflictError, InvalidInputError
-from leasehold.model.no_show import changed
 from leasehold.model.states import EventType, LeaseStatus
+from leasehold.model.terms.no_show import changed
 from leasehold.model.transitions import Trigger, move
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime, timedelta
 
-    from leasehold.model.default_properties import DefaultProperties
     from leasehold.model.draft import LeaseChanges
-    from leasehold.model.ending import Ending
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
+    from leasehold.model.terms.default_properties import DefaultProperties
+    from leasehold.model.terms.ending import Ending
     from leasehold.model.windows import Window
 
 

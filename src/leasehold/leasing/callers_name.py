@@ -13,7 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from leasehold.cloud.deadline import time_left
 from leasehold.cloud.ports import CloudError
-from leasehold.db.lease import find_lease, save_lease
+from leasehold.db.leases.lease import find_lease, save_lease
 from leasehold.db.store import UnknownOutcomeError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy.exc import IntegrityError
 
 from leasehold.db.idempotency import keep_key
-from leasehold.db.lease import LONGEST_REASON, insert_lease
+from leasehold.db.leases.lease import LONGEST_REASON, insert_lease
 from leasehold.db.outbox import put_event
 from leasehold.db.pool import bump_pools, move_pools
 from leasehold.db.task import LEASE, add_task
@@ -45,11 +45,11 @@ from leasehold.model.errors import (
 )
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.held_offer import offered
-from leasehold.model.lead import Lead
-from leasehold.model.lease_type import LeaseType
 from leasehold.model.states import LeaseStatus
+from leasehold.model.terms.lead import Lead
+from leasehold.model.terms.lease_type import LeaseType
+from leasehold.model.terms.waiting import WaitingLease
 from leasehold.model.tries import drawing
-from leasehold.model.waiting import WaitingLease
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -66,9 +66,9 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller, Sight
     from leasehold.model.draft import LeaseDraft
-    from leasehold.model.draw import DrawPlan
     from leasehold.model.lease import Lease
-    from leasehold.model.waiting import Waiting
+    from leasehold.model.placing.draw import DrawPlan
+    from leasehold.model.terms.waiting import Waiting
     from leasehold.model.windows import Window
 
     Along = Callable[[Connection, Lease], object]
@@ -86,8 +86,8 @@ def create_lease(
 ) -> Lease:
     """Create the lease and return it, or raise and change nothing; `sight` says what the caller may learn about hosts.
 
-    A type of lease that waits is kept in IN_PROGRESS where NotEnoughError would be raised (`model/lease_type.py`), and
-    so is a best-effort lease if it could be granted with shared hosts, which are then drawn
+    A type of lease that waits (`model/terms/lease_type.py`) is kept in IN_PROGRESS instead of NotEnoughError, and so
+    is a best-effort lease if it could be granted with shared hosts, which are then drawn
     (`leasing/waiting/best_effort.py`). Raises NotEnoughError with an explanation, InvalidInputError with the field's
     name, OutOfWindowError for the time of the warning, LimitExceededError from enforcement, and the errors of
     `approved`. A repeated idempotency key returns the lease that it made; with another request, or if that lease is

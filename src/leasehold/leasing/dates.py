@@ -11,8 +11,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from leasehold.model.errors import InvalidDateError, InvalidInputError, OutOfWindowError
-from leasehold.model.lease_type import LeaseType
 from leasehold.model.states import EventType
+from leasehold.model.terms.lease_type import LeaseType
 from leasehold.model.windows import FIRST_YEAR, LAST_YEAR, OPEN_END, Window, moved, to_minute
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy.exc import SQLAlchemyError
 
 from leasehold.db.allocation import end_allocations
-from leasehold.db.lease import find_lease, save_lease
+from leasehold.db.leases.lease import find_lease, save_lease
 from leasehold.db.outbox import put_event
 from leasehold.db.pool import lock_pools
 from leasehold.db.task import LEASE, hurry_task

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leasehold.db.lease import find_lease
+from leasehold.db.leases.lease import find_lease
 from leasehold.model.errors import NotFoundError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from leasehold.db.lease import find_lease
+from leasehold.db.leases.lease import find_lease
 from leasehold.db.task import END_NOTICE, add_task_once, claim_end_notice, is_end_notice_due, postpone_task, remove_task
 from leasehold.enforcement.external import ExternalCall, UndeliveredError
 from leasehold.leasing.external_view import ExternalView

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from leasehold.db.resource import changed_resources
+from leasehold.db.resources.resource import changed_resources
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

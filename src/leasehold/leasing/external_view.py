@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leasehold.db.resource import resources_by_number
+from leasehold.db.resources.resource import resources_by_number
 from leasehold.model.states import EventType
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from leasehold.db.held_offer import lapsed_offers
-from leasehold.db.lease import find_lease, save_lease
+from leasehold.db.leases.held_offer import lapsed_offers
+from leasehold.db.leases.lease import find_lease, save_lease
 from leasehold.db.pool import lock_pools
 from leasehold.db.task import LEASE, finish_task, hurry_task, still_ours
 from leasehold.leasing.deciding.allocations import pools_of

@@ -11,13 +11,13 @@ from leasehold.leasing.deciding.decide import Asked
 from leasehold.leasing.deciding.default_properties import default_of
 from leasehold.leasing.requests import Read, ending_of, no_show_of, place_of, read_requests
 from leasehold.model.caller import EVERYTHING
-from leasehold.model.ending import DELETED_AT_ONCE
 from leasehold.model.errors import InvalidDateError, MissingParameterError
 from leasehold.model.lease import Event, Lease
-from leasehold.model.no_show import NEVER, NoShow
 from leasehold.model.reminder import armed
 from leasehold.model.reservation import Reservation
 from leasehold.model.states import EventStatus, EventType, LeaseStatus
+from leasehold.model.terms.ending import DELETED_AT_ONCE
+from leasehold.model.terms.no_show import NEVER, NoShow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

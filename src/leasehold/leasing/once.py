@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold.db.idempotency import find_key
-from leasehold.db.lease import find_lease
+from leasehold.db.leases.lease import find_lease
 from leasehold.model.errors import ConflictError
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from leasehold.db.lease import find_lease, save_lease
+from leasehold.db.leases.lease import find_lease, save_lease
+from leasehold.db.leases.reminder import leases_to_remind
 from leasehold.db.outbox import put_event
-from leasehold.db.reminder import leases_to_remind
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.reminder import due_rung
 

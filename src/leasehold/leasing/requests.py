@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from leasehold.leasing.bounds import Conditions, check_texts
 from leasehold.leasing.deciding.default_properties import condition_in
 from leasehold.leasing.sight import check_names, hidden_names
-from leasehold.model.ending import DELETED_AT_ONCE, Ending
 from leasehold.model.errors import LeaseholdError
-from leasehold.model.no_show import NEVER
+from leasehold.model.terms.ending import DELETED_AT_ONCE, Ending
+from leasehold.model.terms.no_show import NEVER
 from leasehold.resource_types.conditions import newly_named
 from leasehold.resource_types.ending import read_ending
 from leasehold.resource_types.no_show import read_no_show

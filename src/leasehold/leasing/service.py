@@ -19,9 +19,9 @@ from leasehold.leasing.deciding.source import POOLS, Locked, Source
 from leasehold.leasing.deciding.waiting_order import LongestWaiting
 from leasehold.leasing.enrolled import Enrolled
 from leasehold.model.budget import Budget
-from leasehold.model.displacement import FewestServers
-from leasehold.model.lead import NO_LEAD, longest_lead
-from leasehold.model.margins import Margins
+from leasehold.model.placing.displacement import FewestServers
+from leasehold.model.terms.lead import NO_LEAD, longest_lead
+from leasehold.model.terms.margins import Margins
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from leasehold.leasing.deciding.calendars import Evaluated
     from leasehold.leasing.deciding.waiting_order import WaitingOrder
     from leasehold.model.caller import Caller
-    from leasehold.model.displacement import EvictionStrategy
-    from leasehold.model.lead import Lead
     from leasehold.model.lease import Lease
+    from leasehold.model.placing.displacement import EvictionStrategy
     from leasehold.model.properties import Expression
+    from leasehold.model.terms.lead import Lead
     from leasehold.model.windows import Window
     from leasehold.resource_types.kind import Kind
     from leasehold.resource_types.registry import ResourceTypes

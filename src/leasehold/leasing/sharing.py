@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leasehold.db.resource import resources_by_number
+from leasehold.db.resources.resource import resources_by_number
 from leasehold.leasing.deciding.allocations import held_by
 from leasehold.model.errors import BusyError, ClosedToError
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from leasehold.db.property import private_names
+from leasehold.db.resources.property import private_names
 from leasehold.model.errors import InvalidInputError
 from leasehold.resource_types.conditions import newly_named
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leasehold.db.lease import find_lease
-from leasehold.db.sub_lease import holding_sub_leases
+from leasehold.db.leases.lease import find_lease
+from leasehold.db.leases.sub_lease import holding_sub_leases
 from leasehold.model.errors import LendingError
 
 if TYPE_CHECKING:

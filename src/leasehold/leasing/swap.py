@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import CloudError
-from leasehold.db.resource import resources_by_number
+from leasehold.db.resources.resource import resources_by_number
 from leasehold.leasing.deciding.allocations import held_by, left_by
 from leasehold.leasing.deciding.decide import promised_window
 from leasehold.leasing.deciding.default_properties import judged, preferred

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from leasehold.db.lease import find_lease
+from leasehold.db.leases.lease import find_lease
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.waiting import hurry_waiting
 from leasehold.model.errors import BusyError, NotFoundError, StaleError

@@ -11,7 +11,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from leasehold.cloud.ports import CloudError
-from leasehold.db.resource import list_resources
+from leasehold.db.resources.resource import list_resources
 from leasehold.leasing.resources.survey import differences, is_less, record_survey
 from leasehold.model.resource import Health
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from leasehold.model.heal_policy import chosen
-from leasehold.model.lease_type import LeaseType
 from leasehold.model.states import LeaseStatus
+from leasehold.model.terms.heal_policy import chosen
+from leasehold.model.terms.lease_type import LeaseType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime, timedelta
 
-    from leasehold.model.heal_policy import HealPolicy
     from leasehold.model.lease import Lease
+    from leasehold.model.terms.heal_policy import HealPolicy
 
 
 @dataclass(frozen=True, slots=True)

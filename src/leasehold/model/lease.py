@@ -7,20 +7,20 @@ from datetime import timedelta
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from leasehold.model.ending import counted_longest, held_longest
-from leasehold.model.lease_type import LeaseType
 from leasehold.model.resource import MAINTENANCE
 from leasehold.model.states import EventStatus, EventType, LeaseStatus
+from leasehold.model.terms.ending import counted_longest, held_longest
+from leasehold.model.terms.lease_type import LeaseType
 from leasehold.model.windows import OPEN_END
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from datetime import datetime
 
-    from leasehold.model.ending import Ending, Lent
-    from leasehold.model.heal_policy import HealPolicy
     from leasehold.model.reservation import Reservation
-    from leasehold.model.waiting import Waiting
+    from leasehold.model.terms.ending import Ending, Lent
+    from leasehold.model.terms.heal_policy import HealPolicy
+    from leasehold.model.terms.waiting import Waiting
     from leasehold.model.windows import Window
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from leasehold.model.ending import DELETED_AT_ONCE, Ending
 from leasehold.model.states import ReservationStatus
+from leasehold.model.terms.ending import DELETED_AT_ONCE, Ending
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from datetime import datetime
 
     from leasehold.model.allocation import Allocation
-    from leasehold.model.default_properties import DefaultProperties
-    from leasehold.model.no_show import NoShow
+    from leasehold.model.terms.default_properties import DefaultProperties
+    from leasehold.model.terms.no_show import NoShow
 
 
 def open_to(shares: Mapping[str, bool | None]) -> list[str]:

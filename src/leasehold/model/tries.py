@@ -6,14 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from leasehold.model.states import EventType, LeaseStatus
+from leasehold.model.terms.waiting import window_at
 from leasehold.model.transitions import Trigger, move
-from leasehold.model.waiting import window_at
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from leasehold.model.lease import Lease
-    from leasehold.model.waiting import Waiting
+    from leasehold.model.terms.waiting import Waiting
     from leasehold.model.windows import Window
 
 

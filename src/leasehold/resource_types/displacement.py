@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from leasehold.cloud.ports import Cloud, Server
-    from leasehold.model.displacement import EvictionStrategy
+    from leasehold.model.placing.displacement import EvictionStrategy
     from leasehold.resource_types.driver import HostName
 
 log = logging.getLogger(__name__)

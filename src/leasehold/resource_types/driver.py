@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from leasehold.cloud.ports import RESERVATION_TAG, CloudTransientError
 from leasehold.conf.settings import CloudSettings
-from leasehold.model.draw import Room
-from leasehold.model.ending import OnEnd
 from leasehold.model.errors import ConflictError, InvalidInputError, MissingPluginError
+from leasehold.model.placing.draw import Room
+from leasehold.model.terms.ending import OnEnd
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from leasehold.cloud.ports import Cloud, Server
     from leasehold.model.caller import Caller
-    from leasehold.model.draw import Guest
     from leasehold.model.finding import Finding
+    from leasehold.model.placing.draw import Guest
     from leasehold.model.reservation import Reservation
     from leasehold.model.resource import Resource
     from leasehold.resource_types.enrolment import Discovery, Report

@@ -1,8 +1,8 @@
 """The end actions: one entry each, with what the warning does and what the end waits for.
 
-The word of an action is in `model/end_action.py`. A reservation asks for some of them, and they are done in the order
-of EndAction, server by server: the next one takes a server when those before are done with it, or their time is over.
-A lease that ends without what was asked for says so (UNSAVED).
+The word of an action is in `model/terms/end_action.py`. A reservation asks for some of them, and they are done in the
+order of EndAction, server by server: the next one takes a server when those before are done with it, or their time is
+over. A lease that ends without what was asked for says so (UNSAVED).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import CloudTransientError
-from leasehold.model.end_action import CHAINS, DEFAULT, EndAction, words_of
+from leasehold.model.terms.end_action import CHAINS, DEFAULT, EndAction, words_of
 from leasehold.resource_types.awaiting import NOTHING_AWAITED, Awaited, EndTurn
 from leasehold.resource_types.images import awaiting_images, take_images
 from leasehold.resource_types.shelving import awaiting_shelved

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from leasehold.model.end_action import DEFAULT, EMAIL, EndAction, read_chain, words_of
-from leasehold.model.ending import Ending, OnEnd
 from leasehold.model.errors import InvalidInputError, MissingParameterError
+from leasehold.model.terms.end_action import DEFAULT, EMAIL, EndAction, read_chain, words_of
+from leasehold.model.terms.ending import Ending, OnEnd
 from leasehold.resource_types.fields import RequestBody, Size, read
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def _schema(*words: str) -> WithJsonSchema:
 
 BeforeEnd = Annotated[str, BeforeValidator(_chain), _schema()]
 BeforeEndOfHosts = Annotated[str, BeforeValidator(_chain_of_hosts), _schema(DEFAULT)]
-"""What is done before the end, as it is stored (`model/end_action.py`)."""
+"""What is done before the end, as it is stored (`model/terms/end_action.py`)."""
 
 
 class EndingBody(RequestBody):

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.model.allocation import Pick
-    from leasehold.model.ending import Ending
     from leasehold.model.properties import Expression
     from leasehold.model.refusal import Refusal
     from leasehold.model.reservation import Reservation
     from leasehold.model.resource import Resource
+    from leasehold.model.terms.ending import Ending
     from leasehold.model.windows import Window
 
 R = TypeVar("R")

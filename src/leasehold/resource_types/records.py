@@ -7,9 +7,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from leasehold.db.allocation import unreleased_on
-from leasehold.db.owners import Holders, holders, owners, removed_resources
-from leasehold.db.resource import list_resources
-from leasehold.db.strangers import past_holds, project_has_lease
+from leasehold.db.resources.owners import Holders, holders, owners, removed_resources
+from leasehold.db.resources.resource import list_resources
+from leasehold.db.resources.strangers import past_holds, project_has_lease
 from leasehold.db.work import work_for
 
 if TYPE_CHECKING:

@@ -11,14 +11,14 @@ import logging
 from functools import cache
 from typing import TYPE_CHECKING
 
-from leasehold.model.displacement import FewestServers, cheapest_enough, newest_first, total
+from leasehold.model.placing.displacement import FewestServers, cheapest_enough, newest_first, total
 from leasehold.resource_types.policies import load_policy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from leasehold.model.displacement import Affected, Cost, EvictionStrategy
-    from leasehold.model.draw import Drawable
+    from leasehold.model.placing.displacement import Affected, Cost, EvictionStrategy
+    from leasehold.model.placing.draw import Drawable
 
 log = logging.getLogger(__name__)
 

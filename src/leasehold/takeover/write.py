@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from sqlalchemy import func, insert, select
 
 from leasehold.db.allocation import write_demand
-from leasehold.db.lease import insert_lease
+from leasehold.db.leases.lease import insert_lease
 from leasehold.db.pool import bump_pools, lock_pools
-from leasehold.db.resource import insert_resource, put_properties
+from leasehold.db.resources.resource import insert_resource, put_properties
 from leasehold.db.segment import close_released
 from leasehold.db.tables import allocations, leases, property_definitions, resources, tasks
 from leasehold.db.task import LEASE

@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 
 from leasehold.db.engine import writing
 from leasehold.db.event_log import each_event, sequence
-from leasehold.db.history import purge
+from leasehold.db.past.history import purge
 from leasehold.db.pool import lock_pools
 from leasehold.features.alarm.model import LONGEST_REASON, Alarm, AlarmDraft, Count, TooManyAlarmsError
 from leasehold.features.alarm.options import AlarmSettings

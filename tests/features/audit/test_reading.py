@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from leasehold.cloud.sandbox.faults import Fault
-from leasehold.db import lease as lease_rows
 from leasehold.db.allocation import each_allocation
 from leasehold.db.engine import reading
+from leasehold.db.leases import lease as lease_rows
 from leasehold.db.state_gauges import read_state_gauges
 from leasehold.features.audit import database as audit
 from leasehold.features.audit.database import audit_database

@@ -34,9 +34,9 @@ from leasehold.features.forecast.use import (
 from leasehold.leasing.reading import queries
 from leasehold.leasing.refusals import RefusalCounts
 from leasehold.model.errors import InvalidDateError, InvalidInputError
-from leasehold.model.lease_type import LeaseType
 from leasehold.model.refused import Operation, Refused
 from leasehold.model.resource import FLOATING_IP, HOST
+from leasehold.model.terms.lease_type import LeaseType
 from leasehold.model.windows import to_seconds
 from tests.factory import ALT, START, floating_ips, hosts, instances, run_manager
 

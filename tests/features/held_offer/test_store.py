@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from leasehold.conf.settings import LeaseSettings, LimitSettings, Settings
-from leasehold.db.held_offer import count_open_offers, lapsed_offers
+from leasehold.db.leases.held_offer import count_open_offers, lapsed_offers
 from leasehold.features.held_offer.model import OfferOverError
 from leasehold.features.held_offer.use import accept_offer, get_offer, give_up_offer, make_offer
 from leasehold.leasing.lapse import release_late

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from leasehold.conf.settings import LimitSettings
-from leasehold.db.history import purge
+from leasehold.db.past.history import purge
 from leasehold.features.held_offer.use import accept_offer, get_offer, give_up_offer, make_offer
 from leasehold.features.maintenance.model import MaintenanceConflictError
 from leasehold.leasing.end_notices import deliver_end_notice
@@ -22,7 +22,7 @@ from leasehold.model.errors import (
     TooManyOffersError,
     TooMuchHeldError,
 )
-from leasehold.model.lease_type import LeaseType
+from leasehold.model.terms.lease_type import LeaseType
 from tests.approver import approving
 from tests.factory import ALT, AT_ONCE, DEMO, floating_ips, hosts, instances, run_for, run_manager
 from tests.stateful.audit import audit, audit_cloud, dump

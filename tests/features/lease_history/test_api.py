@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import select, update
 
-from leasehold.db.history import purge
+from leasehold.db.past.history import purge
 from leasehold.db.tables import outbox
 from tests.factory import floating_ips, hosts, instances, run_manager, run_until
 from tests.v1.world import ADMIN, MEMBER, World, plant, world

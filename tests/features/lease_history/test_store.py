@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import func, select
 
-from leasehold.db.lease import find_lease, save_lease
-from leasehold.db.lease_then import change_at, has_changes
+from leasehold.db.leases.lease import find_lease, save_lease
 from leasehold.db.outbox import put_event
+from leasehold.db.past.lease_then import change_at, has_changes
 from leasehold.db.tables import lease_states
 from leasehold.features.lease_history.store import list_changes
 from leasehold.model.actor import Actor, acting

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leasehold.db.history import purge
+from leasehold.db.past.history import purge
 from leasehold.features.lending.options import LendingSettings
 from leasehold.features.lending.publish import list_published, withdraw
 from tests.db.examples import outcomes_at_once

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from leasehold.conf.settings import LeaseSettings, LimitSettings
-from leasehold.db.record import SegmentFilter, each_segment
+from leasehold.db.past.record import SegmentFilter, each_segment
 from leasehold.features.lending.lend import lend
 from leasehold.features.lending.model import NotLendableError, SubLeaseFixedError, SubLeaseLevelError
 from leasehold.leasing.create import create_lease
@@ -32,7 +32,7 @@ from leasehold.model.errors import (
     TooManyLeasesError,
     TooMuchHeldError,
 )
-from leasehold.model.heal_policy import HealPolicy
+from leasehold.model.terms.heal_policy import HealPolicy
 from leasehold.model.windows import OPEN_END
 from tests.approver import approving, deny
 from tests.factory import (

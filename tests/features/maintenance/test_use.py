@@ -15,9 +15,9 @@ from leasehold.features.maintenance.model import MaintenanceConflictError
 from leasehold.features.maintenance.use import delete_maintenance, request_of
 from leasehold.leasing.reading import queries
 from leasehold.model.errors import InUseError, InvalidInputError, LeaseholdError, NotEnoughError
-from leasehold.model.heal_policy import HealPolicy
 from leasehold.model.resource import MAINTENANCE
 from leasehold.model.states import LeaseStatus
+from leasehold.model.terms.heal_policy import HealPolicy
 from leasehold.model.windows import to_seconds
 from tests.approver import approving, deny
 from tests.factory import ALT, DEMO, World, flavors, floating_ips, hosts, instances, run_for, run_manager

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from leasehold.db import refusal as rows
-from leasehold.db.history import purge
+from leasehold.db.past.history import purge
 from leasehold.features.refusal.store import RefusedCount, read_refusals
 from leasehold.leasing.refusals import RefusalCounts
 from leasehold.model.refused import Operation, Refused

@@ -26,7 +26,7 @@ from leasehold.model.errors import (
     LeaseholdError,
     NotFoundError,
 )
-from leasehold.model.heal_policy import HealPolicy
+from leasehold.model.terms.heal_policy import HealPolicy
 from leasehold.model.windows import Window
 from tests.factory import ALT, DEMO, Killed, hosts, run_for, run_until
 from tests.stateful.audit import audit, dump

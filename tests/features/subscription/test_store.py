@@ -15,7 +15,7 @@ from sqlalchemy.exc import IntegrityError
 from leasehold.db.engine import writing
 from leasehold.db.event_log import log_state, sequence
 from leasehold.db.outbox import put_event, put_resource_events
-from leasehold.db.resource import resources_by_number
+from leasehold.db.resources.resource import resources_by_number
 from leasehold.db.tables import subscriptions
 from leasehold.features.subscription.model import ChannelName, DeadLetter, DueSubscription, Subscription, fair_share
 from leasehold.features.subscription.store import (

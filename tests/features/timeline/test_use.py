@@ -17,8 +17,8 @@ from sqlalchemy import insert, update
 from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.conf.settings import Settings
 from leasehold.db.pool import move_pools, new_nonce
-from leasehold.db.property import define_properties, set_privacy
-from leasehold.db.resource import put_properties, remove_resource, update_resources
+from leasehold.db.resources.property import define_properties, set_privacy
+from leasehold.db.resources.resource import put_properties, remove_resource, update_resources
 from leasehold.db.tables import allocations, leases, pools, reservations, resource_properties, resources, segments
 from leasehold.features.timeline.model import Timeline, TimelineRow
 from leasehold.features.timeline.rows import Eyes

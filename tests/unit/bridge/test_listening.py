@@ -21,7 +21,7 @@ from leasehold.cloud.sandbox import tables as sandbox
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.conf.errors import ConfigurationError
 from leasehold.conf.settings import BridgeSettings, ManagerSettings
-from leasehold.db.resource import list_resources
+from leasehold.db.resources.resource import list_resources
 from leasehold.model.resource import FLOATING_IP, HOST, Health
 from leasehold.resource_types.enrolment import Report
 from leasehold.resource_types.floatingip import load as load_address

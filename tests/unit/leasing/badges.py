@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from leasehold.db.pool import bump_pools, create_pools, lock_pools
-from leasehold.db.resource import insert_resource
+from leasehold.db.resources.resource import insert_resource
 from leasehold.model.allocation import Pick
 from leasehold.model.refusal import Refusal
 from leasehold.resource_types.driver import Driver, Wanted

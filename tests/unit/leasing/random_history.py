@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from leasehold.leasing.reading import queries
 from leasehold.manager.monitor import check_once
 from leasehold.model.errors import LeaseholdError
-from leasehold.model.lease_type import LeaseType
 from leasehold.model.resource import FLOATING_IP, HOST
+from leasehold.model.terms.lease_type import LeaseType
 from tests.factory import flavors, floating_ips, hosts, instances, run_for
 
 if TYPE_CHECKING:

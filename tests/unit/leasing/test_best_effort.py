@@ -25,9 +25,9 @@ from leasehold.model.errors import (
     NotEnoughError,
 )
 from leasehold.model.finding import FindingKind
-from leasehold.model.lease_type import LeaseType
-from leasehold.model.pool_size import Size
+from leasehold.model.placing.pool_size import Size
 from leasehold.model.resource import HOST
+from leasehold.model.terms.lease_type import LeaseType
 from tests.factory import (
     ALT,
     AT_ONCE,

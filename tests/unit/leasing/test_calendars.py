@@ -12,7 +12,7 @@ from sqlalchemy import event
 
 from leasehold.conf.settings import LeaseSettings, Settings
 from leasehold.db.engine import writing
-from leasehold.db.history import purge
+from leasehold.db.past.history import purge
 from leasehold.db.pool import lock_pools
 from leasehold.leasing.dry_run import TriedError
 from leasehold.model.errors import NotEnoughError

@@ -24,9 +24,9 @@ from leasehold.model.errors import (
     NotEnoughFloatingIpsError,
     OutOfWindowError,
 )
-from leasehold.model.lease_type import LeaseType
 from leasehold.model.resource import FLOATING_IP, HOST
 from leasehold.model.states import EventStatus, EventType
+from leasehold.model.terms.lease_type import LeaseType
 from leasehold.model.windows import Window
 from tests.factory import (
     ALT,

@@ -16,12 +16,12 @@ from leasehold.features.held_offer import use as held_offer
 from leasehold.leasing import create
 from leasehold.leasing.deciding.decide import Asked, RefusedError, Terms, decide
 from leasehold.leasing.deciding.free_windows import fits
-from leasehold.model.default_properties import DefaultProperties
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import NotEnoughError
-from leasehold.model.lease_type import LeaseType
-from leasehold.model.margins import NO_MARGINS
 from leasehold.model.resource import FLOATING_IP_POOL, HOST_POOL
+from leasehold.model.terms.default_properties import DefaultProperties
+from leasehold.model.terms.lease_type import LeaseType
+from leasehold.model.terms.margins import NO_MARGINS
 from leasehold.model.windows import Window, from_seconds
 from tests.factory import DEMO, TYPES, change_host, flavors, floating_ips, hosts, instances, run_for
 from tests.features.series.test_use import leases, make

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import select
 
-from leasehold.db.resource import find_resource
+from leasehold.db.resources.resource import find_resource
 from leasehold.db.tables import outbox
 from leasehold.features.alarm.model import AlarmDraft
 from leasehold.features.alarm.use import ALARMS, AlarmWatch, make_alarm
@@ -19,9 +19,9 @@ from leasehold.manager.monitor import check_once
 from leasehold.model.caller import Sight
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import InUseError, NotEnoughError, NotFoundError
-from leasehold.model.lease_type import LeaseType
 from leasehold.model.refusal import NoWindow
 from leasehold.model.resource import FLOATING_IP, HOST, Disabling
+from leasehold.model.terms.lease_type import LeaseType
 from tests.factory import ALT, DEMO, OPERATOR, flavors, floating_ips, hosts, instances, run_for, run_manager
 from tests.stateful.audit import audit, dump
 from tests.unit.leasing.badges import BADGE, badges, with_badges

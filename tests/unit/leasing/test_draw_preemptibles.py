@@ -14,8 +14,8 @@ from leasehold.cloud.sandbox.tables import servers
 from leasehold.features.preemption.options import PreemptionSettings
 from leasehold.features.preemption.use import warn_preemptibles
 from leasehold.model.errors import NotEnoughError
-from leasehold.model.lease_type import LeaseType
 from leasehold.model.resource import HOST
+from leasehold.model.terms.lease_type import LeaseType
 from tests.factory import at_call, dies_at, hosts, instances, make_service, run_for, run_manager, run_until, work_once
 from tests.features.preemption.test_use import events
 from tests.unit.leasing.test_membership import SHARED, check_settled, guests

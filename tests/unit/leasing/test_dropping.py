@@ -14,8 +14,8 @@ from leasehold.leasing.steps.lifecycle import Outcome, Result, begin
 from leasehold.leasing.steps.outcome import complete
 from leasehold.model.draft import LeaseChanges
 from leasehold.model.errors import BusyError, ConflictError, InvalidInputError, NotFoundError, WaitingLeaseError
-from leasehold.model.lease_type import LeaseType
 from leasehold.model.states import EventType
+from leasehold.model.terms.lease_type import LeaseType
 from tests.factory import claim_one, flavors, floating_ips, hosts, instances, make_service, run_for, run_manager
 from tests.stateful.audit import audit, audit_cloud
 

@@ -15,8 +15,8 @@ from leasehold.leasing.create import create_lease, try_creation
 from leasehold.leasing.reading.queries import get_lease
 from leasehold.model.draft import LeaseChanges, LeaseDraft
 from leasehold.model.errors import LeaseholdError, LimitExceededError
-from leasehold.model.lease_type import LeaseType
 from leasehold.model.states import LeaseStatus
+from leasehold.model.terms.lease_type import LeaseType
 from tests.factory import DEMO, floating_ips, hosts, instances, run_until
 from tests.stateful.audit import dump
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import select
 
-from leasehold.db.history import purge
+from leasehold.db.past.history import purge
 from leasehold.db.tables import tasks
 from leasehold.db.task import END_NOTICE
 from leasehold.leasing.end_notices import deliver_end_notice, note_end

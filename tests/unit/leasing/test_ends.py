@@ -15,9 +15,9 @@ from leasehold.cloud.sandbox.faults import Fault
 from leasehold.leasing.create import create_lease
 from leasehold.model.caller import EVERYTHING, Sight
 from leasehold.model.draft import LeaseDraft
-from leasehold.model.ending import DELETED_AT_ONCE
 from leasehold.model.errors import InUseError, InvalidInputError, MissingParameterError, NotEnoughError
 from leasehold.model.states import LeaseStatus
+from leasehold.model.terms.ending import DELETED_AT_ONCE
 from leasehold.resource_types.outliving import LIVING
 from leasehold.resource_types.slots.classes import remove_class
 from leasehold.resource_types.slots.names import child_provider, resource_class

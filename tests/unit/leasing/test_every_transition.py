@@ -19,8 +19,8 @@ from leasehold.features.held_offer.use import accept_offer, give_up_offer, make_
 from leasehold.leasing.amend import amend_lease
 from leasehold.model import transitions
 from leasehold.model.draft import LeaseChanges, LeaseDraft
-from leasehold.model.lease_type import LeaseType
 from leasehold.model.states import EventType, LeaseStatus
+from leasehold.model.terms.lease_type import LeaseType
 from leasehold.model.transitions import TABLE, Trigger
 from tests.factory import (
     DEMO,

@@ -13,7 +13,6 @@ from leasehold.cloud.sandbox.boots import Order
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.db.tables import allocations, outbox
 from leasehold.features.maintenance.model import MaintenanceConflictError
-from leasehold.model.ending import LATEST
 from leasehold.model.errors import (
     ConflictError,
     InUseError,
@@ -22,6 +21,7 @@ from leasehold.model.errors import (
     NotEnoughError,
     TooMuchHeldError,
 )
+from leasehold.model.terms.ending import LATEST
 from leasehold.resource_types.host.giving_back import POOL_KEY
 from tests.factory import (
     at_call,

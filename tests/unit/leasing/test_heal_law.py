@@ -16,7 +16,7 @@ from sqlalchemy import select
 from leasehold.db.tables import outbox
 from leasehold.manager.monitor import check_once
 from leasehold.model.errors import NotEnoughError
-from leasehold.model.heal_policy import HealPolicy
+from leasehold.model.terms.heal_policy import HealPolicy
 from tests.factory import Clock, flavors, hosts, instances, open_service, run_for, run_manager
 from tests.stateful.audit import audit
 from tests.unit.leasing.looking import findings

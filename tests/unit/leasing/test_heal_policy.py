@@ -12,7 +12,7 @@ from leasehold.cloud.sandbox import tables as sandbox
 from leasehold.cloud.sandbox.seed import SUBNET_ID as SUBNET
 from leasehold.conf.settings import LeaseSettings
 from leasehold.manager.monitor import check_once
-from leasehold.model.heal_policy import DEFAULT, HealPolicy
+from leasehold.model.terms.heal_policy import DEFAULT, HealPolicy
 from tests.factory import AT_ONCE, NETWORK, flavors, floating_ips, hosts, instances, run_for, run_until
 from tests.stateful.audit import audit
 from tests.unit.leasing.looking import findings

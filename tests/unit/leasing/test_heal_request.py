@@ -18,7 +18,7 @@ from leasehold.model.errors import (
     StaleError,
     TakesTooLongError,
 )
-from leasehold.model.heal_policy import HealPolicy
+from leasehold.model.terms.heal_policy import HealPolicy
 from tests.factory import hosts, instances, run_for, run_manager
 from tests.stateful.audit import audit
 from tests.unit.leasing.looking import findings

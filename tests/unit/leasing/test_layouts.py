@@ -12,8 +12,8 @@ from leasehold.features.availability.use import AvailabilityQuestion, availabili
 from leasehold.leasing.delete import delete_lease
 from leasehold.leasing.resources.enrol import enrol
 from leasehold.model.errors import InvalidInputError, NotEnoughError
-from leasehold.model.lease_type import LeaseType
 from leasehold.model.resource import HOST
+from leasehold.model.terms.lease_type import LeaseType
 from tests.factory import DEMO, flavors, hosts, instances, make_service, run_for, run_manager, run_until
 from tests.stateful.audit import audit
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from leasehold.cloud.sandbox.faults import Fault
-from leasehold.db.strangers import project_has_lease
+from leasehold.db.resources.strangers import project_has_lease
 from leasehold.features.availability.search import Wish, search_windows
 from leasehold.features.availability.use import AvailabilityQuestion, availability_of
 from leasehold.features.held_offer import use as held_offer
@@ -17,9 +17,9 @@ from leasehold.leasing.create import try_creation
 from leasehold.manager.monitor import check_once
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import InvalidInputError, NotEnoughError
-from leasehold.model.lease_type import LeaseType
 from leasehold.model.resource import FLOATING_IP, HOST
 from leasehold.model.states import EventType
+from leasehold.model.terms.lease_type import LeaseType
 from leasehold.model.windows import Window, from_seconds
 from leasehold.resource_types.flavor.kind import FlavorKind
 from leasehold.resource_types.instance.kind import InstanceKind

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leasehold.db.lease import find_lease
+from leasehold.db.leases.lease import find_lease
 from leasehold.db.pool import lock_pools
 from leasehold.db.project import enter
 from leasehold.db.task import LEASE, hurry_task

@@ -18,10 +18,10 @@ from leasehold.leasing.resources.membership import give_back_with_guests
 from leasehold.manager.monitor import check_once
 from leasehold.manager.surveyor import Surveyor
 from leasehold.model.errors import InUseError, InvalidInputError, NotEnoughError
-from leasehold.model.lease_type import LeaseType
 from leasehold.model.membership import Membership
 from leasehold.model.resource import FLOATING_IP, HOST, HOST_POOL, Health
 from leasehold.model.segment import Cause
+from leasehold.model.terms.lease_type import LeaseType
 from leasehold.resource_types.host.enrolment import DRAWS
 from leasehold.resource_types.slots.names import child_provider
 from tests.factory import (

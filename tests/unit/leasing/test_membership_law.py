@@ -33,9 +33,9 @@ from leasehold.leasing.waiting.holds import is_held
 from leasehold.manager.monitor import check_once
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import LeaseholdError
-from leasehold.model.lease_type import LeaseType
 from leasehold.model.membership import Membership
 from leasehold.model.resource import HOST
+from leasehold.model.terms.lease_type import LeaseType
 from leasehold.resource_types.host.enrolment import DRAWS
 from tests.factory import AT_ONCE, DEMO, dies_at, flavors, hosts, instances, make_service, run_for, run_manager
 from tests.stateful import audit as stateful

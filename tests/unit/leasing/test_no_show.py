@@ -16,8 +16,8 @@ from leasehold.cloud.sandbox.boots import Order
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.db.tables import outbox, segments
 from leasehold.model.errors import InvalidInputError
-from leasehold.model.lease_type import LeaseType
 from leasehold.model.resource import HOST
+from leasehold.model.terms.lease_type import LeaseType
 from leasehold.model.windows import from_seconds
 from tests.factory import (
     ALT,

@@ -16,12 +16,12 @@ from leasehold.leasing.deciding.decide import Asked, RefusedError, Terms, decide
 from leasehold.leasing.deciding.free_windows import MINUTE
 from leasehold.leasing.room.offer import Offering, most_available
 from leasehold.model.budget import Budget
-from leasehold.model.default_properties import DefaultProperties
 from leasehold.model.errors import InUseError, NotEnoughError, TakesTooLongError
-from leasehold.model.lead import Lead
-from leasehold.model.margins import NO_MARGINS, Margins
 from leasehold.model.refusal import NoWindow
 from leasehold.model.resource import FLOATING_IP_POOL, HOST_POOL, Resource
+from leasehold.model.terms.default_properties import DefaultProperties
+from leasehold.model.terms.lead import Lead
+from leasehold.model.terms.margins import NO_MARGINS, Margins
 from leasehold.model.windows import Window, from_seconds, to_seconds
 from tests.factory import ALT, TYPES, floating_ips, hosts, instances, run_manager, run_until
 from tests.stateful.audit import dump

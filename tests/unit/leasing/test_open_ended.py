@@ -19,7 +19,7 @@ from leasehold.model.errors import (
     TooFarAheadError,
     TooManyHoursError,
 )
-from leasehold.model.lease_type import LeaseType
+from leasehold.model.terms.lease_type import LeaseType
 from leasehold.model.windows import OPEN_END
 from tests.factory import ALT, DEMO, floating_ips, hosts, instances, make_service, run_for
 from tests.stateful.audit import audit, audit_cloud

@@ -1,4 +1,4 @@
-"""Feature F3: the reservation pool follows the leases that wait; what moves is decided in `model/pool_size.py`."""
+"""Feature F3: the reservation pool follows the leases that wait; `model/placing/pool_size.py` decides what moves."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from sqlalchemy import update
 from leasehold.cloud.sandbox.tables import servers
 from leasehold.leasing.resources.pool_size import follow, planned
 from leasehold.leasing.resources.resource import change
-from leasehold.model.lease_type import LeaseType
-from leasehold.model.pool_size import Size
+from leasehold.model.placing.pool_size import Size
 from leasehold.model.resource import HOST
+from leasehold.model.terms.lease_type import LeaseType
 from tests.factory import AT_ONCE, hosts, instances, make_service, run_for
 from tests.jobs import job_of
 from tests.stateful.audit import audit, audit_cloud, dump

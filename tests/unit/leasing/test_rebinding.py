@@ -16,7 +16,7 @@ from leasehold.leasing.swap import swap_resource
 from leasehold.manager.monitor import check_once
 from leasehold.model.draft import SwapWish
 from leasehold.model.errors import InUseError, InvalidInputError, NotEnoughError
-from leasehold.model.lease_type import LeaseType
+from leasehold.model.terms.lease_type import LeaseType
 from tests.approver import approving
 from tests.counts.meter import Meter
 from tests.factory import (

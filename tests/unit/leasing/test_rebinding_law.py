@@ -19,8 +19,8 @@ from leasehold.leasing.deciding.decide import Asked, RefusedError, Terms, decide
 from leasehold.leasing.deciding.rebinding_search import Movable, RoomMade, make_room
 from leasehold.model.allocation import Allocation
 from leasehold.model.budget import Budget
-from leasehold.model.margins import Margins
 from leasehold.model.resource import HOST_POOL
+from leasehold.model.terms.margins import Margins
 from leasehold.resource_types.host.kind import HostKind
 from leasehold.resource_types.instance.kind import InstanceKind
 from tests.unit.calendar.oracle import Row, columns

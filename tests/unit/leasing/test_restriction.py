@@ -13,8 +13,8 @@ from leasehold.features.availability.use import AvailabilityQuestion, availabili
 from leasehold.leasing.reading import queries
 from leasehold.leasing.resources import resource
 from leasehold.model.errors import InvalidInputError, NotEnoughError
-from leasehold.model.lease_type import LeaseType
 from leasehold.model.resource import HOST
+from leasehold.model.terms.lease_type import LeaseType
 from tests.factory import ALT, DEMO, OPERATOR, floating_ips, hosts, instances, run_for
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from leasehold.db.engine import reading
-from leasehold.db.history import LEAST_AGE, purge
-from leasehold.db.record import SegmentFilter, each_segment
+from leasehold.db.past.history import LEAST_AGE, purge
+from leasehold.db.past.record import SegmentFilter, each_segment
 from tests.factory import START, floating_ips, hosts, instances, run_for, run_manager, run_until
 from tests.stateful.audit import audit
 

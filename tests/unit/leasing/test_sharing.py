@@ -9,11 +9,11 @@ import pytest
 from sqlalchemy import update
 
 from leasehold.cloud.ports import CloudPermanentError
-from leasehold.db.facts import SHARES
+from leasehold.db.columns.facts import SHARES
 from leasehold.db.tables import reservations
 from leasehold.features.lending.model import ClaimSharingError
 from leasehold.model.errors import BusyError, ClosedToError, InUseError, NotEnoughError
-from leasehold.model.lease_type import LeaseType
+from leasehold.model.terms.lease_type import LeaseType
 from tests.factory import ALT, START, flavors, floating_ips, hosts, instances, make_service, run_for
 from tests.stateful.audit import audit, audit_cloud
 from tests.unit.leasing.looking import findings, mend

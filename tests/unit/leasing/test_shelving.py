@@ -17,8 +17,8 @@ from leasehold.cloud.sandbox.faults import Fault
 from leasehold.cloud.sandbox.images import SERVICE
 from leasehold.cloud.sandbox.tables import aggregate_hosts, aggregates, servers
 from leasehold.db.tables import outbox
-from leasehold.model.end_action import EndAction
 from leasehold.model.errors import InvalidInputError
+from leasehold.model.terms.end_action import EndAction
 from leasehold.resource_types.image_results import NOT_HANDED_OVER
 from leasehold.resource_types.shelving import LATE, NOT_SHELVED
 from tests.factory import at_call, dies_at, flavors, hosts, instances, run_for, run_manager, run_until

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from leasehold.leasing.amend import amend_lease
 from leasehold.model.draft import LeaseChanges
 from leasehold.model.errors import LeaseholdError
-from leasehold.model.lease_type import LeaseType
+from leasehold.model.terms.lease_type import LeaseType
 from leasehold.model.tries import as_of
 from tests.factory import hosts, make_service, run_manager
 

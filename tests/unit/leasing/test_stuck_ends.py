@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from leasehold.manager.monitor import check_once
-from leasehold.model.heal_policy import HealPolicy
+from leasehold.model.terms.heal_policy import HealPolicy
 from tests.factory import hosts, run_for, run_until
 from tests.unit.leasing.looking import in_database
 

@@ -22,8 +22,8 @@ from leasehold.leasing.resources.beyond import beyond
 from leasehold.manager.monitor import Monitor
 from leasehold.model.allocation import Allocation
 from leasehold.model.errors import NotEnoughError
-from leasehold.model.heal_policy import HealPolicy
 from leasehold.model.resource import HOST, HOST_POOL, Resource
+from leasehold.model.terms.heal_policy import HealPolicy
 from leasehold.model.windows import Window
 from leasehold.resource_types.flavor.driver import FlavorDriver
 from leasehold.resource_types.flavor.kind import FlavorKind

@@ -14,8 +14,8 @@ from leasehold.api.views.lease import show_reservation
 from leasehold.cloud.ports import CloudTransientError
 from leasehold.cloud.sandbox.tables import servers
 from leasehold.db.tables import outbox
-from leasehold.model.end_action import EndAction
 from leasehold.model.errors import InvalidInputError
+from leasehold.model.terms.end_action import EndAction
 from leasehold.resource_types.suspending import LATE, NOT_RUNNING, NOT_SUSPENDED
 from tests.factory import flavors, floating_ips, hosts, instances, run_for, run_until
 from tests.unit.leasing.looking import findings, in_database

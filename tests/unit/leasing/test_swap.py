@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import update
 
 from leasehold.cloud.sandbox.tables import servers as server_rows
-from leasehold.db.record import SegmentFilter, each_segment
+from leasehold.db.past.record import SegmentFilter, each_segment
 from leasehold.leasing.swap import swap_resource
 from leasehold.manager.monitor import check_once
 from leasehold.model.draft import SwapWish
@@ -26,8 +26,8 @@ from leasehold.model.errors import (
     StaleError,
     SwapUnfinishedError,
 )
-from leasehold.model.heal_policy import HealPolicy
 from leasehold.model.refusal import NoWindow
+from leasehold.model.terms.heal_policy import HealPolicy
 from tests.factory import ALT, at_call, during_a_step, floating_ips, hosts, instances, run_for, run_manager, run_until
 from tests.stateful.audit import audit, audit_cloud, dump
 from tests.unit.leasing.looking import findings

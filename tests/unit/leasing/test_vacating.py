@@ -29,7 +29,7 @@ from leasehold.model.errors import (
     SwapUnfinishedError,
     WaitingLeaseError,
 )
-from leasehold.model.lease_type import LeaseType
+from leasehold.model.terms.lease_type import LeaseType
 from leasehold.model.windows import Window
 from tests.factory import (
     ALT,

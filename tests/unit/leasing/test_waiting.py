@@ -22,9 +22,9 @@ from leasehold.model.errors import (
     TooMuchHeldError,
     WaitingLeaseError,
 )
-from leasehold.model.lease_type import LeaseType
 from leasehold.model.resource import HOST
 from leasehold.model.states import EventType
+from leasehold.model.terms.lease_type import LeaseType
 from tests.approver import ALLOW, approving, deny
 from tests.factory import ALT, claim_one, hosts, instances, run_for, run_manager, run_until
 from tests.stateful.audit import audit, dump

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from leasehold.leasing.reading import queries
 from leasehold.model.errors import NotEnoughError
-from leasehold.model.lease_type import LeaseType
+from leasehold.model.terms.lease_type import LeaseType
 from tests.factory import ALT, DEMO, Clock, hosts, make_service, run_for
 from tests.stateful.audit import audit
 

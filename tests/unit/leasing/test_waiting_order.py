@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leasehold.leasing.deciding.waiting_order import FewestLeases, LongestWaiting, ahead_of, load_order
-from leasehold.model.waiting import Waiting, WaitingLease
+from leasehold.model.terms.waiting import Waiting, WaitingLease
 from leasehold.resource_types.registry import PluginError
 from tests.factory import ALT, DEMO, hosts, run_for, run_manager
 from tests.unit.leasing.test_waiting import ALL, waitlist

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leasehold.model.displacement import FewestServers
-from leasehold.model.draw import Drawable, Guest, Room, first_enough, first_without_place
+from leasehold.model.placing.displacement import FewestServers
+from leasehold.model.placing.draw import Drawable, Guest, Room, first_enough, first_without_place
 from leasehold.resource_types.strategy import ranked
 
 if TYPE_CHECKING:

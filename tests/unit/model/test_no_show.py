@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leasehold.model.no_show import NEVER, NoShow, changed
+from leasehold.model.terms.no_show import NEVER, NoShow, changed
 
 START = datetime(2031, 5, 1, 9, 0, tzinfo=UTC)
 SECONDS = st.integers(0, 10_000).map(lambda seconds: timedelta(seconds=seconds))

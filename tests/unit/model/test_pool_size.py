@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leasehold.model.membership import Membership
-from leasehold.model.pool_size import NO_SIZE, DrawCandidate, HostNeed, Part, PoolPlan, Size
-from leasehold.model.pool_size import plan as planned
+from leasehold.model.placing.pool_size import NO_SIZE, DrawCandidate, HostNeed, Part, PoolPlan, Size
+from leasehold.model.placing.pool_size import plan as planned
 from leasehold.model.windows import Window
 from tests.db.examples import NOW, hour
 

@@ -9,8 +9,8 @@ import pytest
 
 from leasehold.cloud.ports import CloudTransientError
 from leasehold.conf.settings import CloudSettings
-from leasehold.model.end_action import CHAINS, DEFAULT, EndAction, as_text
 from leasehold.model.errors import InUseError, InvalidInputError
+from leasehold.model.terms.end_action import CHAINS, DEFAULT, EndAction, as_text
 from leasehold.resource_types.end_actions import ACTIONS, chain_of
 from leasehold.resource_types.host.kind import HostKind, HostRequest
 from tests.unit.resource_types.kinds import HOSTS

@@ -11,8 +11,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from leasehold.conf.settings import CloudSettings
-from leasehold.model.displacement import Affected, Cost, FewestServers, NewestFirst, ServerFate, cheapest_enough, total
-from leasehold.model.draw import Drawable, Guest
+from leasehold.model.placing.displacement import (
+    Affected,
+    Cost,
+    FewestServers,
+    NewestFirst,
+    ServerFate,
+    cheapest_enough,
+    total,
+)
+from leasehold.model.placing.draw import Drawable, Guest
 from leasehold.resource_types.registry import PluginError
 from leasehold.resource_types.strategy import load_strategy, ranked, servers_to_end
 

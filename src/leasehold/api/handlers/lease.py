@@ -48,10 +48,10 @@ from leasehold.leasing.reading.holding import list_holdings
 from leasehold.leasing.requests import place_of
 from leasehold.leasing.swap import swap_resource
 from leasehold.model.draft import LeaseChanges, LeaseDraft, SwapWish
-from leasehold.model.ending import OnEnd
 from leasehold.model.errors import InvalidInputError, MissingParameterError, OverloadedError, StaleError
-from leasehold.model.heal_policy import chosen
-from leasehold.model.lease_type import LeaseType
+from leasehold.model.terms.ending import OnEnd
+from leasehold.model.terms.heal_policy import chosen
+from leasehold.model.terms.lease_type import LeaseType
 from leasehold.model.windows import OPEN_END
 from leasehold.resource_types.slots.names import LONGEST_TENANTS, RESERVATION_KEY
 

@@ -23,8 +23,8 @@ from leasehold.api.versions import (
     SPANS,
     TEMPLATES,
 )
-from leasehold.model.heal_policy import DEFAULT, HealPolicy
-from leasehold.model.lease_type import LeaseType
+from leasehold.model.terms.heal_policy import DEFAULT, HealPolicy
+from leasehold.model.terms.lease_type import LeaseType
 from leasehold.model.windows import FIRST_YEAR, LAST_YEAR
 
 MOST_RESERVATIONS = 1000

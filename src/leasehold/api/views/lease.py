@@ -25,9 +25,9 @@ from leasehold.api.versions import (
     SUB_LEASES,
     Version,
 )
-from leasehold.model.heal_policy import DEFAULT
-from leasehold.model.no_show import NEVER
 from leasehold.model.states import LeaseStatus, ReservationStatus
+from leasehold.model.terms.heal_policy import DEFAULT
+from leasehold.model.terms.no_show import NEVER
 from leasehold.model.tries import ended_waiting
 from leasehold.resource_types.image_results import shown_results
 from leasehold.resource_types.layout import KEYS, LaidOut

@@ -8,7 +8,7 @@ from leasehold.api.dates import to_wire_or_none
 
 if TYPE_CHECKING:
     from leasehold.api.models.property import DefinitionAnswer, PropertyAnswer
-    from leasehold.db.property import PropertyDefinition, PropertyValues
+    from leasehold.db.resources.property import PropertyDefinition, PropertyValues
 
 
 def show_property(values: PropertyValues, *, detail: bool) -> PropertyAnswer:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from leasehold.db.property import private_keys
+from leasehold.db.resources.property import private_keys
 from leasehold.features.alarm import store as rows
 from leasehold.features.alarm.model import Alarm, Count, TooManyAlarmsError, crossing
 from leasehold.features.alarm.options import AlarmSettings

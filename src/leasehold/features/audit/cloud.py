@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from leasehold.cloud.ports import BlockedError, CloudError, CloudPermanentError
-from leasehold.db.lease import find_lease
+from leasehold.db.leases.lease import find_lease
 from leasehold.db.task import LEASE
 from leasehold.db.work import work_of
 from leasehold.features.audit.leftovers import audit_leftovers

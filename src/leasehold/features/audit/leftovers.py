@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leasehold.db.owners import owners
+from leasehold.db.resources.owners import owners
 from leasehold.db.task import LEASE
 from leasehold.db.work import IDLE, work_of
 from leasehold.leasing.steps.leftovers import objects_of_ours

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, or_, select
 
 from leasehold.db.allocation import as_allocation
+from leasehold.db.columns.ending import FOR_GOOD, counted_end
 from leasehold.db.dialects import IDS, AmongIds
-from leasehold.db.ending import FOR_GOOD, counted_end
-from leasehold.db.resource import resources_by_number
+from leasehold.db.resources.resource import resources_by_number
 from leasehold.db.tables import allocations, idempotency_keys, leases, outbox, reservations, tasks
 from leasehold.db.task import LEASE
 from leasehold.model.states import LeaseStatus, ReservationStatus

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from sqlalchemy.exc import SQLAlchemyError
 
 from leasehold.cloud.ports import CloudError
-from leasehold.db.hold import held_in_vain
-from leasehold.db.lease import find_lease
+from leasehold.db.leases.hold import held_in_vain
+from leasehold.db.leases.lease import find_lease
 from leasehold.db.outbox import put_event
 from leasehold.db.pool import lock_pools
-from leasehold.db.resource import find_resource, last_resource
+from leasehold.db.resources.resource import find_resource, last_resource
 from leasehold.db.store import UnknownOutcomeError
 from leasehold.db.task import LEASE, add_task_once
 from leasehold.db.work import IDLE, work_of

@@ -22,7 +22,7 @@ from leasehold.leasing.room.offer import Offering
 from leasehold.model.budget import Budget
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.errors import InvalidDateError, LeaseholdError, LimitExceededError, NotEnoughError, NoWindowError
-from leasehold.model.lead import Lead
+from leasehold.model.terms.lead import Lead
 from leasehold.model.windows import LAST_YEAR, Window, from_seconds, moved, to_seconds
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from leasehold.calendar.profile import FreeUnits, free_of
-from leasehold.db.resource import find_resource
+from leasehold.db.resources.resource import find_resource
 from leasehold.leasing.deciding.decide import Asked
 from leasehold.leasing.requests import Read, conditions_of, read_requests
 from leasehold.leasing.room.offer import most_available
@@ -22,7 +22,7 @@ from leasehold.model.errors import (
     NotFoundError,
     TakesTooLongError,
 )
-from leasehold.model.lead import Lead
+from leasehold.model.terms.lead import Lead
 from leasehold.model.windows import Window, from_seconds, to_seconds
 from leasehold.resource_types.kind import Search
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
-from leasehold.db import lease as lease_rows
+from leasehold.db.leases import lease as lease_rows
 from leasehold.features.feed import store as rows
 from leasehold.features.feed.model import (
     Feed,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from leasehold.db.lease import find_leases
+from leasehold.db.leases.lease import find_leases
 from leasehold.db.waiting import waiting_for
 from leasehold.features.forecast.store import (
     Changes,
@@ -26,7 +26,7 @@ from leasehold.features.forecast.store import (
     missing_by_hour,
 )
 from leasehold.model.errors import InvalidDateError, InvalidInputError
-from leasehold.model.waiting import window_at
+from leasehold.model.terms.waiting import window_at
 from leasehold.model.windows import Window, from_seconds, to_seconds
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import func, literal, select, tuple_
 
-from leasehold.db.lease_then import TOLD, TOLD_ID, UNTOLD, UNTOLD_ID, told, untold
+from leasehold.db.past.lease_then import TOLD, TOLD_ID, UNTOLD, UNTOLD_ID, told, untold
 from leasehold.db.tables import lease_states, outbox
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from sqlalchemy.exc import IntegrityError
 
 from leasehold.db.allocation import Grant, end_allocations, insert_allocations
 from leasehold.db.idempotency import keep_key
-from leasehold.db.lease import find_lease, find_leases, insert_lease, save_lease
+from leasehold.db.leases.lease import find_lease, find_leases, insert_lease, save_lease
+from leasehold.db.leases.sub_lease import sub_leases_of
 from leasehold.db.outbox import put_event
 from leasehold.db.pool import bump_pools
-from leasehold.db.resource import resources_by_number
-from leasehold.db.sub_lease import sub_leases_of
+from leasehold.db.resources.resource import resources_by_number
 from leasehold.db.task import LEASE, add_task, hurry_task
 from leasehold.enforcement.external import ExternalCall
 from leasehold.features.lending.claimed import check_open
@@ -36,12 +36,12 @@ from leasehold.leasing.unit import ChangedMeanwhileError, lock_as_seen, look_aga
 from leasehold.metrics.decision import decision
 from leasehold.model.caller import Caller
 from leasehold.model.draft import LeaseDraft
-from leasehold.model.ending import Ending, Lent
 from leasehold.model.errors import InvalidDateError
 from leasehold.model.event_log import LeaseNews
-from leasehold.model.heal_policy import HealPolicy
 from leasehold.model.segment import Cause
 from leasehold.model.states import EventType
+from leasehold.model.terms.ending import Ending, Lent
+from leasehold.model.terms.heal_policy import HealPolicy
 from leasehold.model.windows import Window
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leasehold.db.resource import resources_by_number
+from leasehold.db.resources.resource import resources_by_number
 from leasehold.features.lending.model import NotLendableError, SubLeaseLevelError
 from leasehold.leasing.deciding.allocations import held_by
 from leasehold.leasing.steps import vacating

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select
 
-from leasehold.db.facts import DROPPED
-from leasehold.db.resource import resources_by_number
+from leasehold.db.columns.facts import DROPPED
+from leasehold.db.resources.resource import resources_by_number
 from leasehold.db.tables import allocations, leases, reservations
 from leasehold.features.lending.published_offer import OfferedPart
 from leasehold.model.states import LeaseStatus

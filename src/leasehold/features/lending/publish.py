@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from leasehold.db.lease import find_lease
+from leasehold.db.leases.lease import find_lease
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.project import enter
-from leasehold.db.resource import find_resource
+from leasehold.db.resources.resource import find_resource
 from leasehold.features.lending import store as rows
 from leasehold.features.lending.claimed import free_ranges
 from leasehold.features.lending.model import OffersOverlapError, TooManyPublishedError

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from leasehold.db.lease import find_lease
+from leasehold.db.leases.lease import find_lease
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.features.lending import store as rows
 from leasehold.features.lending.lend import lend

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from leasehold.db.allocation import Grant, end_allocations, insert_allocations, unreleased_on
-from leasehold.db.lease import find_lease, save_lease
+from leasehold.db.leases.lease import find_lease, save_lease
 from leasehold.db.outbox import put_event
 from leasehold.db.task import LEASE, hurry_task
 from leasehold.features.lending.claimed import Claimed

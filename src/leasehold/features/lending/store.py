@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, case, exists, func, insert, or_, select, update
 
 from leasehold.db.paging import Listed
-from leasehold.db.resource import resources_by_number
+from leasehold.db.resources.resource import resources_by_number
 from leasehold.db.tables import leases, reservations, resources
 from leasehold.features.lending.offered_part import LENDABLE, parts_of
 from leasehold.features.lending.published_offer import PublishedOffer, PublishedStatus

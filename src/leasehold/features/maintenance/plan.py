@@ -10,9 +10,9 @@ from leasehold.leasing.deciding.allocations import held_by
 from leasehold.leasing.deciding.decide import promised_window
 from leasehold.leasing.deciding.mending import HealTerms, PluginBugError, mend
 from leasehold.leasing.room.mending_room import MadeRoom, made_room
-from leasehold.model.heal_policy import HealPolicy
 from leasehold.model.resource import HOST_POOL
 from leasehold.model.states import EventType, LeaseStatus
+from leasehold.model.terms.heal_policy import HealPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

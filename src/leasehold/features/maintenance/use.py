@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from leasehold.db.allocation import Grant, insert_allocations
-from leasehold.db.lease import find_lease, insert_lease, save_lease
+from leasehold.db.leases.lease import find_lease, insert_lease, save_lease
 from leasehold.db.outbox import put_event
 from leasehold.db.pool import bump_pools, lock_pools
-from leasehold.db.resource import list_resources
+from leasehold.db.resources.resource import list_resources
 from leasehold.db.task import LEASE, add_task, hurry_task
 from leasehold.features.maintenance.model import Concerned, LeaseFate, MaintenanceConflictError, OnConflict
 from leasehold.features.maintenance.plan import Moved, Planning

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from leasehold.db.lease import find_lease
-from leasehold.db.resource import owned_resources, resources_by_number
+from leasehold.db.leases.lease import find_lease
+from leasehold.db.resources.resource import owned_resources, resources_by_number
 from leasehold.features.owned_resource.model import OwnedResource
 from leasehold.features.owned_resource.store import uses_of_owned
 from leasehold.leasing.delete import delete_lease

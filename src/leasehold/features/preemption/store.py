@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, delete, insert, select, update
 
-from leasehold.db.lease import find_lease
+from leasehold.db.leases.lease import find_lease
 from leasehold.db.tables import events, leases, tasks
 from leasehold.db.task import LEASE
 from leasehold.features.preemption.model import Preemption

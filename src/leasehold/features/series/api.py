@@ -22,9 +22,9 @@ from leasehold.features.series.model import SeriesChanges, SeriesDraft
 from leasehold.features.series.rules import RULES
 from leasehold.leasing.callers_name import act_in_callers_name
 from leasehold.leasing.requests import place_of
-from leasehold.model.ending import OnEnd
 from leasehold.model.errors import InvalidDateError
-from leasehold.model.heal_policy import chosen
+from leasehold.model.terms.ending import OnEnd
+from leasehold.model.terms.heal_policy import chosen
 from leasehold.model.windows import Window
 
 __all__ = ["ROUTES", "RULES"]

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from leasehold.model.errors import LeaseholdError
-    from leasehold.model.heal_policy import HealPolicy
     from leasehold.model.states import LeaseStatus
+    from leasehold.model.terms.heal_policy import HealPolicy
     from leasehold.model.windows import Window
 
 

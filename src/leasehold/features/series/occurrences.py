@@ -11,15 +11,15 @@ from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
-from leasehold.db.lease import find_lease
+from leasehold.db.leases.lease import find_lease
 from leasehold.features.series import store as rows
 from leasehold.features.series.model import OccurrenceRefusal, SeriesChangedError, SeriesUnfinishedError
 from leasehold.leasing.amend import amend_lease
 from leasehold.leasing.create import create_lease
 from leasehold.model.draft import LeaseChanges, LeaseDraft
 from leasehold.model.errors import LeaseholdError
-from leasehold.model.heal_policy import chosen
 from leasehold.model.states import LeaseStatus
+from leasehold.model.terms.heal_policy import chosen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -14,7 +14,7 @@ from uuid import UUID, uuid4, uuid5
 
 from sqlalchemy.exc import IntegrityError
 
-from leasehold.db.lease import find_leases
+from leasehold.db.leases.lease import find_leases
 from leasehold.db.project import enter
 from leasehold.features.series import store as rows
 from leasehold.features.series.model import Occurrence, Series, SeriesChangedError, TooManySeriesError

@@ -8,7 +8,7 @@ from uuid import uuid4
 from sqlalchemy.exc import IntegrityError
 
 from leasehold.db import event_log
-from leasehold.db.lease import find_lease
+from leasehold.db.leases.lease import find_lease
 from leasehold.db.project import enter
 from leasehold.features.subscription import store as rows
 from leasehold.features.subscription.channels import CHANNELS

@@ -8,9 +8,9 @@ from leasehold.features.subscription.email import read_address
 from leasehold.features.subscription.model import ChannelName, SubscriptionStatus
 from leasehold.features.subscription.settings import DeliverySettings
 from leasehold.features.subscription.store import list_subscriptions
-from leasehold.model.end_action import EMAIL, EndAction
 from leasehold.model.errors import InvalidInputError
 from leasehold.model.states import EventType
+from leasehold.model.terms.end_action import EMAIL, EndAction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -32,7 +32,7 @@ from leasehold.model.errors import (
     InvalidInputError,
     NotFoundError,
 )
-from leasehold.model.lease_type import LeaseType
+from leasehold.model.terms.lease_type import LeaseType
 from leasehold.model.windows import Window, from_seconds, to_seconds
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from leasehold.db.lease import find_leases
-from leasehold.db.lease_then import changes_at
+from leasehold.db.leases.lease import find_leases
+from leasehold.db.past.lease_then import changes_at
 from leasehold.features.timeline import store as stored
 from leasehold.features.timeline.bars import Piece, was_healed
 from leasehold.features.timeline.model import BarKind, ShownLease, Unplaced

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from leasehold.db.event_log import log_state
 from leasehold.db.pool import read_pools
-from leasehold.db.property import private_keys
-from leasehold.db.resource import resources_by_number
+from leasehold.db.resources.property import private_keys
+from leasehold.db.resources.resource import resources_by_number
 from leasehold.features.timeline import store as stored
 from leasehold.features.timeline.bars import Drawing, Pieces
 from leasehold.features.timeline.model import RowType, ShownLease, Timeline

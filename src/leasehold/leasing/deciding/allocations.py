@@ -10,9 +10,9 @@ from leasehold.db.allocation import Grant, end_allocations, insert_allocations, 
 from leasehold.leasing.deciding.decide import promised_window
 from leasehold.model.allocation import Pick
 from leasehold.model.errors import InUseError
-from leasehold.model.lead import Lead
 from leasehold.model.segment import Cause
 from leasehold.model.states import EventType
+from leasehold.model.terms.lead import Lead
 from leasehold.model.windows import Window, to_seconds
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.leasing.deciding.decide import Asked
     from leasehold.model.allocation import Allocation
-    from leasehold.model.ending import Ending
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
+    from leasehold.model.terms.ending import Ending
     from leasehold.resource_types.registry import ResourceTypes
 
 

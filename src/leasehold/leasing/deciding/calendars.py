@@ -14,7 +14,7 @@ from leasehold.calendar.properties import Answers
 from leasehold.calendar.weighing import FIRST_FIT
 from leasehold.db.allocation import changed_allocations, current_allocations
 from leasehold.db.pool import lock_order, read_pools
-from leasehold.db.resource import changed_resources
+from leasehold.db.resources.resource import changed_resources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

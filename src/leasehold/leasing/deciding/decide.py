@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from leasehold.leasing.deciding.default_properties import preferred
-from leasehold.model.ending import DELETED_AT_ONCE, Ending
 from leasehold.model.errors import LeaseholdError, TakesTooLongError
-from leasehold.model.lead import NO_LEAD, Lead
 from leasehold.model.refusal import Refusal
 from leasehold.model.resource import HOST
+from leasehold.model.terms.ending import DELETED_AT_ONCE, Ending
+from leasehold.model.terms.lead import NO_LEAD, Lead
 from leasehold.model.windows import Window, from_seconds, to_seconds
 from leasehold.resource_types.kind import Explain, Search
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.model.allocation import Pick
     from leasehold.model.budget import Budget
-    from leasehold.model.default_properties import DefaultProperties
     from leasehold.model.lease import Lease
-    from leasehold.model.margins import Margins
-    from leasehold.model.no_show import NoShow
+    from leasehold.model.terms.default_properties import DefaultProperties
+    from leasehold.model.terms.margins import Margins
+    from leasehold.model.terms.no_show import NoShow
     from leasehold.resource_types.kind import Kind
     from leasehold.resource_types.registry import ResourceTypes
 

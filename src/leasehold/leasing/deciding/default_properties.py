@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from leasehold.model.budget import nothing_to_check
-from leasehold.model.default_properties import DefaultProperties
+from leasehold.model.terms.default_properties import DefaultProperties
 from leasehold.resource_types.conditions import condition_of
 
 if TYPE_CHECKING:

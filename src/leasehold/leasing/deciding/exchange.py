@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leasehold.db.allocation import Grant, end_allocations, insert_allocations, leave_allocations
-from leasehold.db.lease import find_lease, save_lease
+from leasehold.db.leases.lease import find_lease, save_lease
 from leasehold.db.outbox import put_event
 from leasehold.db.task import LEASE, hurry_task
 from leasehold.leasing.deciding.decide import promised_window

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.model.allocation import Allocation
-    from leasehold.model.default_properties import DefaultProperties
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
+    from leasehold.model.terms.default_properties import DefaultProperties
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.model.allocation import Allocation, Slots
-    from leasehold.model.default_properties import DefaultProperties
-    from leasehold.model.heal_policy import HealPolicy
     from leasehold.model.lease import Lease
-    from leasehold.model.margins import Margins
     from leasehold.model.reservation import Reservation
+    from leasehold.model.terms.default_properties import DefaultProperties
+    from leasehold.model.terms.heal_policy import HealPolicy
+    from leasehold.model.terms.margins import Margins
     from leasehold.model.windows import Window
     from leasehold.resource_types.kind import Kind
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from leasehold.calendar.snapshot import instants
 from leasehold.leasing.deciding.decide import RefusedError, decide
 from leasehold.leasing.deciding.default_properties import preferred
-from leasehold.model.ending import held_longest
 from leasehold.model.errors import LeaseholdError, TakesTooLongError
 from leasehold.model.refusal import Refusal
+from leasehold.model.terms.ending import held_longest
 from leasehold.resource_types.kind import Explain, Search
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.leasing.deciding.decide import Asked, Terms
     from leasehold.model.allocation import Allocation, Pick
-    from leasehold.model.default_properties import DefaultProperties
+    from leasehold.model.terms.default_properties import DefaultProperties
     from leasehold.model.windows import Window
     from leasehold.resource_types.kind import Kind
 

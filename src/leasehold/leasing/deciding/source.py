@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from leasehold.model.allocation import Allocation
     from leasehold.model.draft import LeaseChanges
     from leasehold.model.lease import Lease
-    from leasehold.model.margins import Margins
+    from leasehold.model.terms.margins import Margins
     from leasehold.model.windows import Window
     from leasehold.resource_types.driver import Convergence
     from leasehold.resource_types.kind import Kind

@@ -14,7 +14,7 @@ from leasehold.resource_types.policies import load_policy
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from leasehold.model.waiting import WaitingLease
+    from leasehold.model.terms.waiting import WaitingLease
 
 log = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from leasehold.conf.leases import LEAST_PAUSE
 from leasehold.model.errors import InvalidDateError, InvalidInputError, MissingParameterError
-from leasehold.model.lease_type import LeaseType
-from leasehold.model.waiting import Waiting
+from leasehold.model.terms.lease_type import LeaseType
+from leasehold.model.terms.waiting import Waiting
 from leasehold.model.windows import LAST_YEAR, moved
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 from sqlalchemy.exc import SQLAlchemyError
 
 from leasehold.db.allocation import leases_on
-from leasehold.db.closures import windows_on
-from leasehold.db.healing import lacking_leases, leases_that_lost, stuck_resources, types_of
-from leasehold.db.lease import find_lease
+from leasehold.db.leases.closures import windows_on
+from leasehold.db.leases.healing import lacking_leases, leases_that_lost, stuck_resources, types_of
+from leasehold.db.leases.lease import find_lease
 from leasehold.db.outbox import put_event
 from leasehold.db.pool import lock_pools
-from leasehold.db.resource import all_fits, changed_in_the_cloud, failed_resources
+from leasehold.db.resources.resource import all_fits, changed_in_the_cloud, failed_resources
 from leasehold.db.store import GenerationRaceError, UnknownOutcomeError
 from leasehold.leasing.deciding.allocations import held_by
 from leasehold.leasing.deciding.decide import promised_window
@@ -31,12 +31,12 @@ from leasehold.leasing.room.rebinding import Rebinding
 from leasehold.leasing.steps.lifecycle import Phase, phase_of
 from leasehold.model.allocation import Pick
 from leasehold.model.budget import nothing_to_check
-from leasehold.model.ending import held_longest
 from leasehold.model.event_log import LeaseNews
-from leasehold.model.heal_policy import HealPolicy
 from leasehold.model.resource import HOST_POOL
 from leasehold.model.segment import Cause
 from leasehold.model.states import LeaseStatus
+from leasehold.model.terms.ending import held_longest
+from leasehold.model.terms.heal_policy import HealPolicy
 from leasehold.model.windows import to_seconds
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from leasehold.db.resource import changed_in_the_cloud, failed_resources
+from leasehold.db.resources.resource import changed_in_the_cloud, failed_resources
 from leasehold.leasing.healing.heal import Healing, Round, healable, stuck_now
 from leasehold.leasing.healing.risk import tell_risk
 from leasehold.leasing.lapse import decide_anew
@@ -20,7 +20,7 @@ from leasehold.model.errors import (
     NoReplacementError,
     NothingToHealError,
 )
-from leasehold.model.heal_policy import HealPolicy
+from leasehold.model.terms.heal_policy import HealPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

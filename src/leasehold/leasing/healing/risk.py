@@ -10,10 +10,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from leasehold.db.allocation import leases_on
-from leasehold.db.healing import leases_at_risk
-from leasehold.db.lease import find_lease, save_lease
+from leasehold.db.leases.healing import leases_at_risk
+from leasehold.db.leases.lease import find_lease, save_lease
 from leasehold.db.outbox import put_event
-from leasehold.db.resource import changed_in_the_cloud, failed_resources
+from leasehold.db.resources.resource import changed_in_the_cloud, failed_resources
 from leasehold.leasing.deciding.allocations import held_by
 from leasehold.leasing.resources.survey import allocations_beyond, any_broken
 from leasehold.model.event_log import LeaseNews

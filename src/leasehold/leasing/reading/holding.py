@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from leasehold.db.property import private_keys
-from leasehold.db.resource import resources_by_number
+from leasehold.db.resources.property import private_keys
+from leasehold.db.resources.resource import resources_by_number
 from leasehold.model.states import LeaseStatus
 from leasehold.model.windows import Window
 
@@ -62,7 +62,7 @@ def list_holdings(service: Service, lease: Lease, sight: Sight) -> Mapping[str, 
 
 
 def may_move(service: Service, lease: Lease, part: Reservation, now: datetime) -> bool:
-    """Say whether late binding may give a reservation other resources (feature A9); `db/rebinding.py` asks the same.
+    """Say whether late binding may give a reservation other resources (feature A9), as `db/leases/rebinding.py` does.
 
     An offer keeps its resources, but what becomes of it may get others.
     """

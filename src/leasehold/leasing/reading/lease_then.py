@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from leasehold.db.lease import find_lease
-from leasehold.db.lease_then import change_at, has_changes
-from leasehold.db.record import SegmentFilter, each_segment
+from leasehold.db.leases.lease import find_lease
+from leasehold.db.past.lease_then import change_at, has_changes
+from leasehold.db.past.record import SegmentFilter, each_segment
 from leasehold.model.errors import HistoryNotKeptError, InvalidInputError, NotFoundError, NotThenError
 from leasehold.model.lease_then import LeaseThen
 from leasehold.model.states import LeaseStatus

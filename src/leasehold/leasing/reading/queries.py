@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Unpack
 
 from leasehold.db import allocation as allocation_rows
-from leasehold.db import lease as lease_rows
-from leasehold.db import property as property_rows
-from leasehold.db import resource as resource_rows
+from leasehold.db.leases import lease as lease_rows
+from leasehold.db.resources import property as property_rows
+from leasehold.db.resources import resource as resource_rows
 from leasehold.model.errors import NotFoundError
 from leasehold.model.paging import OLDEST_FIRST, WHOLE, PageRequest, unknown_marker
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from leasehold.db.lease import ListPart
-    from leasehold.db.property import PropertyValues
+    from leasehold.db.leases.lease import ListPart
+    from leasehold.db.resources.property import PropertyValues
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Allocation
     from leasehold.model.lease import EventFields, Lease

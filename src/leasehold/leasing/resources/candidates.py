@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leasehold.cloud.ports import CloudError
-from leasehold.db.resource import list_resources
+from leasehold.db.resources.resource import list_resources
 from leasehold.model.errors import CloudUnavailableError, InvalidInputError
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from sqlalchemy.exc import IntegrityError
 
 from leasehold.cloud.ports import CloudError
 from leasehold.db.pool import lock_pools
-from leasehold.db.property import define_properties
-from leasehold.db.resource import find_resource, insert_resource, put_properties, resources_by_number, sharing
+from leasehold.db.resources.property import define_properties
+from leasehold.db.resources.resource import find_resource, insert_resource, put_properties, resources_by_number, sharing
 from leasehold.db.task import add_task_once, call_off_task, is_claimed
 from leasehold.leasing.reading.queries import get_resource
 from leasehold.leasing.resources.health import judge

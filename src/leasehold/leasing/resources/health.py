@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from leasehold.cloud.ports import CloudError
 from leasehold.db.outbox import put_resource_events
 from leasehold.db.pool import lock_pools
-from leasehold.db.resource import list_resources, resources_by_number, update_resources
+from leasehold.db.resources.resource import list_resources, resources_by_number, update_resources
 from leasehold.leasing.unit import bump_and_hurry
 from leasehold.model.event_log import ResourceNews
 from leasehold.model.resource import Health

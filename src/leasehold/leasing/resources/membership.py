@@ -16,7 +16,7 @@ from leasehold.cloud.ports import CloudError, CloudPermanentError
 from leasehold.db.allocation import in_use, leases_on
 from leasehold.db.outbox import put_resource_events
 from leasehold.db.pool import bump_pools, lock_pools
-from leasehold.db.resource import find_resource, update_resources
+from leasehold.db.resources.resource import find_resource, update_resources
 from leasehold.db.task import add_task_once
 from leasehold.db.waiting import hurry_tries, hurry_waiting
 from leasehold.model.backoff import REFUSALS_TO_SHOW, REFUSED_GROWTH, pause_after

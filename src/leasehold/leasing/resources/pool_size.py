@@ -12,18 +12,18 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from leasehold.db.lease import find_leases
-from leasehold.db.pool_size import first_promises
-from leasehold.db.resource import list_resources
+from leasehold.db.leases.lease import find_leases
+from leasehold.db.resources.pool_size import first_promises
+from leasehold.db.resources.resource import list_resources
 from leasehold.db.waiting import MOST, waiting_for
 from leasehold.leasing.resources.resource import change
 from leasehold.leasing.resources.survey import is_asked_for
-from leasehold.model.draw import Drawable
 from leasehold.model.errors import LeaseholdError
 from leasehold.model.membership import Membership
-from leasehold.model.pool_size import DrawCandidate, HostNeed, Part, PoolPlan, plan
+from leasehold.model.placing.draw import Drawable
+from leasehold.model.placing.pool_size import DrawCandidate, HostNeed, Part, PoolPlan, plan
 from leasehold.model.resource import HOST, HOST_POOL, Health
-from leasehold.model.waiting import window_at
+from leasehold.model.terms.waiting import window_at
 from leasehold.resource_types.strategy import ranked
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from leasehold.db import property as property_rows
+from leasehold.db.resources import property as property_rows
 from leasehold.leasing.sight import ALWAYS_IDENTIFYING, ALWAYS_PUBLIC
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.errors import NotFoundError
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.calendar.snapshot import Snapshot
-    from leasehold.db.property import PropertyDefinition
+    from leasehold.db.resources.property import PropertyDefinition
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller, Sight
     from leasehold.resource_types.kind import Kind

@@ -15,8 +15,8 @@ from leasehold.cloud.ports import CloudError, CloudPermanentError
 from leasehold.db.allocation import in_use, stored_requests_on, unreleased_on
 from leasehold.db.outbox import put_resource_events
 from leasehold.db.pool import bump_pools, lock_pools
-from leasehold.db.property import define_properties
-from leasehold.db.resource import (
+from leasehold.db.resources.property import define_properties
+from leasehold.db.resources.resource import (
     find_resource,
     last_resource,
     put_properties,

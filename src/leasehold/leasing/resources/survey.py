@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING, Any
 from leasehold.db.allocation import held_on, stored_requests_on
 from leasehold.db.outbox import put_resource_events
 from leasehold.db.pool import lock_pools
-from leasehold.db.resource import changed_in_the_cloud, failed_resources, resources_by_number, update_resources
+from leasehold.db.resources.resource import (
+    changed_in_the_cloud,
+    failed_resources,
+    resources_by_number,
+    update_resources,
+)
 from leasehold.leasing.resources.beyond import beyond
 from leasehold.leasing.unit import bump_and_hurry
 from leasehold.model.event_log import ResourceNews

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from leasehold.db.closures import windows_on
-from leasehold.db.resource import failed_resources
+from leasehold.db.leases.closures import windows_on
+from leasehold.db.resources.resource import failed_resources
 from leasehold.leasing.deciding.allocations import (
     Rewriting,
     check_left,
@@ -24,10 +24,10 @@ from leasehold.leasing.deciding.rebinding_search import RoomMade
 from leasehold.leasing.room.offer import Offering
 from leasehold.leasing.room.rebinding import Rebinding
 from leasehold.model.allocation import Pick
-from leasehold.model.ending import held_longest
 from leasehold.model.errors import LeaseholdError
-from leasehold.model.lead import Lead
 from leasehold.model.states import EventType, ReservationStatus
+from leasehold.model.terms.ending import held_longest
+from leasehold.model.terms.lead import Lead
 from leasehold.model.windows import to_minute
 
 if TYPE_CHECKING:
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from leasehold.leasing.deciding.calendars import Evaluated
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Allocation
-    from leasehold.model.default_properties import DefaultProperties
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
+    from leasehold.model.terms.default_properties import DefaultProperties
     from leasehold.model.windows import Window
 
 

@@ -15,16 +15,16 @@ import numpy as np
 
 from leasehold.calendar.demands import EXCLUSIVE
 from leasehold.calendar.snapshot import instants
-from leasehold.db.lease import find_lease
-from leasehold.db.rebinding import unstarted_on
+from leasehold.db.leases.lease import find_lease
+from leasehold.db.leases.rebinding import unstarted_on
 from leasehold.leasing.deciding.allocations import held_by
 from leasehold.leasing.deciding.exchange import AllocationChange, HeldReservation, replace_allocations
 from leasehold.leasing.deciding.mending import difference
 from leasehold.leasing.deciding.rebinding_search import Movable, make_room
-from leasehold.model.ending import held_longest
 from leasehold.model.errors import InvalidInputError, TakesTooLongError
 from leasehold.model.segment import Cause
 from leasehold.model.states import EventStatus, EventType, LeaseStatus
+from leasehold.model.terms.ending import held_longest
 from leasehold.model.windows import Window
 from leasehold.resource_types.kind import Explain, Search
 from leasehold.resource_types.whole import WholeKind
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from leasehold.calendar.arrays import Mask
     from leasehold.calendar.snapshot import Snapshot
+    from leasehold.db.leases.rebinding import Unstarted
     from leasehold.db.pool import LockedPools
-    from leasehold.db.rebinding import Unstarted
     from leasehold.leasing.deciding.decide import Asked, Terms
     from leasehold.leasing.deciding.rebinding_search import Move, RoomMade
     from leasehold.leasing.service import Service

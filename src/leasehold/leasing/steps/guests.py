@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from leasehold.db.resource import resources_by_number
+from leasehold.db.resources.resource import resources_by_number
 from leasehold.leasing.resources.membership import give_back_with_guests
 from leasehold.leasing.steps.lifecycle import Outcome, Result
 from leasehold.model.errors import some_of

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.observing import Observation
 from leasehold.cloud.ports import CloudError
-from leasehold.db.lease import find_lease
-from leasehold.db.owners import owners, types_reserved
-from leasehold.db.resource import enrolled_types
+from leasehold.db.leases.lease import find_lease
+from leasehold.db.resources.owners import owners, types_reserved
+from leasehold.db.resources.resource import enrolled_types
 from leasehold.db.task import LEASE
 from leasehold.db.work import IDLE, work_of
 from leasehold.resource_types.look import Look

@@ -11,9 +11,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from leasehold.db.allocation import unreleased_on
-from leasehold.db.lease import find_claimed, save_lease
+from leasehold.db.leases.lease import find_claimed, save_lease
 from leasehold.db.outbox import put_event
-from leasehold.db.resource import resources_by_number
+from leasehold.db.resources.resource import resources_by_number
 from leasehold.db.task import finish_task
 from leasehold.db.together import together
 from leasehold.leasing.deciding.allocations import lasts
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Allocation
     from leasehold.model.lease import Lease
-    from leasehold.model.no_show import NoShow
     from leasehold.model.reservation import Reservation
     from leasehold.model.resource import Resource
+    from leasehold.model.terms.no_show import NoShow
 
 
 class Phase(StrEnum):

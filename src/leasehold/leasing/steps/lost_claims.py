@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leasehold.db.lease import find_lease
-from leasehold.db.resource import last_resource, resources_by_number
+from leasehold.db.leases.lease import find_lease
+from leasehold.db.resources.resource import last_resource, resources_by_number
 from leasehold.db.task import LEASE, add_task_once
 from leasehold.db.work import IDLE, work_of
 from leasehold.leasing.resources.resource import holders

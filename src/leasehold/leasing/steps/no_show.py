@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from leasehold.cloud.ports import Cloud
     from leasehold.leasing.steps.lifecycle import Outcome, Step
     from leasehold.model.lease import Lease
-    from leasehold.model.no_show import NoShow
     from leasehold.model.reservation import Reservation
+    from leasehold.model.terms.no_show import NoShow
     from leasehold.resource_types.driver import Convergence, Driver, Holding
     from leasehold.resource_types.kind import Kind
 

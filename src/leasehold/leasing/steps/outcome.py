@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from leasehold.db.allocation import end_allocations
-from leasehold.db.lease import find_lease, lock_generation, save_lease
+from leasehold.db.leases.lease import find_lease, lock_generation, save_lease
 from leasehold.db.outbox import put_event
 from leasehold.db.pool import lock_pools
 from leasehold.db.task import finish_task, finish_with, still_ours

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import CloudError
-from leasehold.db.resource import resources_by_number
+from leasehold.db.resources.resource import resources_by_number
 from leasehold.leasing.deciding.allocations import held_by, left_by
 from leasehold.leasing.deciding.mending import started
 from leasehold.leasing.steps.lifecycle import jobs_of

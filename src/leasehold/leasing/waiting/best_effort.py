@@ -13,16 +13,16 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from leasehold.cloud.ports import CloudError
-from leasehold.db.resource import list_resources
+from leasehold.db.resources.resource import list_resources
 from leasehold.leasing.dates import asked_window
 from leasehold.leasing.deciding.decide import RefusedError, decide, promised_window, seen_by_project
 from leasehold.leasing.requests import conditions_asked
 from leasehold.leasing.resources.pool_size import PAUSE_AFTER_FAILURE
-from leasehold.model.draw import Drawable, DrawPlan, first_enough, first_without_place
 from leasehold.model.errors import CloudUnavailableError
-from leasehold.model.lead import Lead
 from leasehold.model.membership import Membership
+from leasehold.model.placing.draw import Drawable, DrawPlan, first_enough, first_without_place
 from leasehold.model.resource import HOST, Health
+from leasehold.model.terms.lead import Lead
 from leasehold.model.windows import Window
 from leasehold.resource_types.kind import Explain
 from leasehold.resource_types.strategy import ranked
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Pick
     from leasehold.model.draft import LeaseDraft
-    from leasehold.model.draw import Guest, Room
     from leasehold.model.errors import NotEnoughError
     from leasehold.model.lease import Lease
+    from leasehold.model.placing.draw import Guest, Room
     from leasehold.model.resource import Resource
 
 log = logging.getLogger(__name__)

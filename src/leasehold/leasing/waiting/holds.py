@@ -11,8 +11,8 @@ from dataclasses import replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from leasehold.db.hold import held_resources
-from leasehold.db.resource import resources_by_number, update_resources
+from leasehold.db.leases.hold import held_resources
+from leasehold.db.resources.resource import resources_by_number, update_resources
 from leasehold.leasing.resources.membership import ask_for_pool, columns_of
 from leasehold.model.errors import InUseError
 from leasehold.model.membership import Membership
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service
     from leasehold.model.lease import Lease
     from leasehold.model.resource import Resource
-    from leasehold.model.waiting import Waiting
+    from leasehold.model.terms.waiting import Waiting
 
 log = logging.getLogger(__name__)
 

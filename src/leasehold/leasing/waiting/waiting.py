@@ -12,7 +12,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from leasehold.db.lease import find_lease, save_lease
+from leasehold.db.leases.lease import find_lease, save_lease
 from leasehold.db.outbox import put_event
 from leasehold.db.pool import LockedPools, bump_pools, lock_pools
 from leasehold.db.task import due_anew, finish_task, still_ours
@@ -32,11 +32,11 @@ from leasehold.leasing.waiting.waiting_list import WaitingList, asked_of, pools_
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import LeaseholdError
 from leasehold.model.event_log import LeaseNews
-from leasehold.model.lead import Lead
 from leasehold.model.reminder import armed
 from leasehold.model.states import EventType
+from leasehold.model.terms.lead import Lead
+from leasehold.model.terms.waiting import WaitingLease, window_at
 from leasehold.model.tries import called_off, drawing, granted, moved_to, refused, timed_out
-from leasehold.model.waiting import WaitingLease, window_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from leasehold.leasing.deciding.decide import Asked
     from leasehold.leasing.service import Service
     from leasehold.model.lease import Lease
-    from leasehold.model.waiting import Waiting
+    from leasehold.model.terms.waiting import Waiting
     from leasehold.model.windows import Window
 
 BEHIND = "Other leases that wait come first."

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from leasehold.db.lease import find_leases
-from leasehold.db.property import private_keys
+from leasehold.db.leases.lease import find_leases
+from leasehold.db.resources.property import private_keys
 from leasehold.db.waiting import MOST, count_granted, waiting_for
 from leasehold.leasing.deciding.decide import Asked, RefusedError, Terms, decide, promised_window, seen_by_users
 from leasehold.leasing.deciding.default_properties import names_properties
@@ -18,8 +18,8 @@ from leasehold.leasing.deciding.waiting_order import ahead_of
 from leasehold.leasing.sight import closed_names
 from leasehold.leasing.waiting.holds import is_held
 from leasehold.model.errors import LeaseholdError, TakesTooLongError
-from leasehold.model.lead import Lead
-from leasehold.model.waiting import window_at
+from leasehold.model.terms.lead import Lead
+from leasehold.model.terms.waiting import window_at
 from leasehold.resource_types.kind import Explain
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service
     from leasehold.model.budget import Budget
     from leasehold.model.lease import Lease
-    from leasehold.model.waiting import Waiting, WaitingLease
+    from leasehold.model.terms.waiting import Waiting, WaitingLease
 
 
 def asked_of(service: Service, lease: Lease) -> list[Asked]:

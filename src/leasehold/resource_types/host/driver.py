@@ -53,9 +53,9 @@ if TYPE_CHECKING:
 
     from leasehold.cloud.ports import Cloud, Server
     from leasehold.conf.settings import CloudSettings
-    from leasehold.model.draw import Guest, Room
     from leasehold.model.errors import ConflictError
     from leasehold.model.finding import Finding
+    from leasehold.model.placing.draw import Guest, Room
     from leasehold.model.resource import Resource
     from leasehold.resource_types.driver import Convergence, Holding, HostName
     from leasehold.resource_types.enrolment import Discovery, Report

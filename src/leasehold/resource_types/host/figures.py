@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leasehold.model.draw import Guest, Room
+from leasehold.model.placing.draw import Guest, Room
 from leasehold.resource_types.preemption import stays_on_draw
 from leasehold.resource_types.slots.room import amounts_of
 

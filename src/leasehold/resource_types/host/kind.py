@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from leasehold.model.end_action import DEFAULT, EndAction, words_of
 from leasehold.model.errors import InvalidInputError
 from leasehold.model.resource import HOST
+from leasehold.model.terms.end_action import DEFAULT, EndAction, words_of
 from leasehold.resource_types.ending import BeforeEndOfHosts, check_suspending
 from leasehold.resource_types.fields import Amount, ExpressionText, read
 from leasehold.resource_types.layout import LaidOut, Layout, in_store
@@ -17,7 +17,7 @@ from leasehold.resource_types.whole import WholeKind
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from leasehold.model.ending import Ending
+    from leasehold.model.terms.ending import Ending
 
 
 class HostBody(LaidOut):

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from leasehold.cloud.ports import CloudError, CloudTransientError
-from leasehold.model.displacement import Affected, ServerFate
+from leasehold.model.placing.displacement import Affected, ServerFate
 from leasehold.resource_types.attempts import do_all
 from leasehold.resource_types.slots.names import child_provider, reservation_of, resource_class
 from leasehold.resource_types.strategy import servers_to_end
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from leasehold.cloud.ports import Cloud, Flavor, Server
-    from leasehold.model.displacement import EvictionStrategy
+    from leasehold.model.placing.displacement import EvictionStrategy
 
 log = logging.getLogger(__name__)
 

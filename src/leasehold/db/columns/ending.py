@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from leasehold.model.ending import DELETED_AT_ONCE, LATEST, Ending, Lent, OnEnd
+from leasehold.model.terms.ending import DELETED_AT_ONCE, LATEST, Ending, Lent, OnEnd
 from leasehold.model.windows import from_seconds, to_seconds
 
 if TYPE_CHECKING:

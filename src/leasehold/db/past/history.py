@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlalchemy import ColumnElement, and_, delete, exists, func, not_, or_, select
 
 from leasehold.db.event_log import mark_purged
+from leasehold.db.past.record import keep_segments
 from leasehold.db.pool import bump_pools, lock_pools
-from leasehold.db.record import keep_segments
 from leasehold.db.store import Database
 from leasehold.db.tables import (
     PURGED,

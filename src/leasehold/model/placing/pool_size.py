@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from leasehold.model.assignment import Assignment, cheapest
 from leasehold.model.membership import Membership
+from leasehold.model.placing.assignment import Assignment, cheapest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Select, null, select, type_coerce, union_all
 
-from leasehold.db.default_properties import read_default_properties
+from leasehold.db.columns.default_properties import read_default_properties
+from leasehold.db.columns.ending import read_ending
+from leasehold.db.columns.facts import DROPPED, SHARES
+from leasehold.db.columns.lease_columns import EVENT, RESERVATION, selected
+from leasehold.db.columns.no_show import read_no_show
 from leasehold.db.dialects import IDS, AmongIds, among_few
-from leasehold.db.ending import read_ending
-from leasehold.db.facts import DROPPED, SHARES
-from leasehold.db.lease_columns import EVENT, RESERVATION, selected
-from leasehold.db.no_show import read_no_show
-from leasehold.db.opened import opened
+from leasehold.db.leases.opened import opened
 from leasehold.db.tables import events, reservations
 from leasehold.db.types import UtcDateTime, read_json
-from leasehold.model.ending import DELETED_AT_ONCE
 from leasehold.model.lease import Event
 from leasehold.model.reservation import Reservation
 from leasehold.model.states import EventStatus, ReservationStatus
+from leasehold.model.terms.ending import DELETED_AT_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from leasehold.model.waiting import Waiting
+from leasehold.model.terms.waiting import Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

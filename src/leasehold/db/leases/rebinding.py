@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import func, select
 
 from leasehold.db.allocation import as_allocation
-from leasehold.db.default_properties import read_default_properties
-from leasehold.db.facts import read_facts
+from leasehold.db.columns.default_properties import read_default_properties
+from leasehold.db.columns.facts import read_facts
 from leasehold.db.tables import allocations, leases, reservations
 from leasehold.model.reservation import open_to
 from leasehold.model.states import LeaseStatus, ReservationStatus
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.model.allocation import Allocation
-    from leasehold.model.default_properties import DefaultProperties
+    from leasehold.model.terms.default_properties import DefaultProperties
     from leasehold.model.windows import Window
 
 

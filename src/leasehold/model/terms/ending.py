@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from leasehold.model.end_action import EndAction
+from leasehold.model.terms.end_action import EndAction
 from leasehold.model.windows import Window
 
 if TYPE_CHECKING:

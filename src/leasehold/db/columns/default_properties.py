@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from leasehold.model.default_properties import DefaultProperties
+from leasehold.model.terms.default_properties import DefaultProperties
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from leasehold.model.no_show import NoShow
+from leasehold.model.terms.no_show import NoShow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

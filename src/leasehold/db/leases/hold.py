@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import or_, select
 
-from leasehold.db.resource import resources_by_number
+from leasehold.db.resources.resource import resources_by_number
 from leasehold.db.tables import leases, resources
 from leasehold.model.states import LeaseStatus
 

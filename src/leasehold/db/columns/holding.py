@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import BigInteger, and_, bindparam, or_, select, union_all
 
-from leasehold.db.ending import FOR_GOOD
+from leasehold.db.columns.ending import FOR_GOOD
 from leasehold.db.tables import allocations, leases
-from leasehold.model.ending import counted_longest
+from leasehold.model.terms.ending import counted_longest
 from leasehold.model.windows import to_seconds
 
 if TYPE_CHECKING:

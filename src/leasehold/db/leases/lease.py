@@ -9,21 +9,31 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, Unpack
 from sqlalchemy import and_, bindparam, exists, insert, or_, select
 
 from leasehold.db.allocation import as_allocation, with_neighbours
+from leasehold.db.columns.lease_columns import (
+    EVENT,
+    LEASE,
+    RARELY,
+    RESERVATION,
+    Written,
+    given,
+    saving,
+    selected,
+    written,
+)
+from leasehold.db.columns.waits import read_waiting
 from leasehold.db.dialects import IDS, AmongIds, among_few
-from leasehold.db.lease_columns import EVENT, LEASE, RARELY, RESERVATION, Written, given, saving, selected, written
-from leasehold.db.lease_parts import events_of, read_parts
-from leasehold.db.opened import opened
+from leasehold.db.leases.lease_parts import events_of, read_parts
+from leasehold.db.leases.opened import opened
 from leasehold.db.tables import allocations, events, leases, outbox, reservations, tasks
 from leasehold.db.types import read_json
 from leasehold.db.untold import note
-from leasehold.db.waits import read_waiting
-from leasehold.model.heal_policy import HealPolicy
 from leasehold.model.lease import Event, Lease
 from leasehold.model.lease_filter import EVERY_LEASE
-from leasehold.model.lease_type import LeaseType
 from leasehold.model.paging import OLDEST_FIRST
 from leasehold.model.reservation import Reservation
 from leasehold.model.states import LeaseStatus
+from leasehold.model.terms.heal_policy import HealPolicy
+from leasehold.model.terms.lease_type import LeaseType
 from leasehold.model.transitions import check
 from leasehold.model.windows import Window
 
@@ -33,7 +43,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Column, ColumnElement, Connection, Row, Select
 
-    from leasehold.db.lease_columns import Field
+    from leasehold.db.columns.lease_columns import Field
     from leasehold.db.together import Writer
     from leasehold.model.allocation import Allocation
     from leasehold.model.lease import EventFields

@@ -1,7 +1,7 @@
 """The columns of leases, of their reservations and of their events: each stands here once.
 
 What is selected, inserted and updated is made of these lists, and so is the state of a lease in its history, which is
-JSON (`db/lease_state.py`). They are in the order in which rows are read (`db/lease.py`, `db/lease_parts.py`).
+JSON (`db/lease_state.py`). They are in the order in which rows are read (`db/leases/lease.py`, `lease_parts.py`).
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import JSON, bindparam, update
 
-from leasehold.db.default_properties import read_default_properties, write_default_properties
+from leasehold.db.columns.default_properties import read_default_properties, write_default_properties
+from leasehold.db.columns.ending import read_ending, write_ending
+from leasehold.db.columns.facts import written_facts
+from leasehold.db.columns.holding import NOTED
+from leasehold.db.columns.no_show import read_no_show, write_no_show
+from leasehold.db.columns.waits import read_waiting, write_waiting
 from leasehold.db.dialects import JsonText
-from leasehold.db.ending import read_ending, write_ending
-from leasehold.db.facts import written_facts
-from leasehold.db.holding import NOTED
-from leasehold.db.no_show import read_no_show, write_no_show
-from leasehold.db.waits import read_waiting, write_waiting
-from leasehold.model.heal_policy import HealPolicy
-from leasehold.model.lease_type import LeaseType
 from leasehold.model.reminder import own_reminder
+from leasehold.model.terms.heal_policy import HealPolicy
+from leasehold.model.terms.lease_type import LeaseType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

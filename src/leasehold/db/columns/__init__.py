@@ -1,0 +1,1 @@
+"""The columns of leases and their reservations, as the database keeps what the model has."""

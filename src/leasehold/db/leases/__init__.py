@@ -1,0 +1,1 @@
+"""Leases: their rows, and which of them somebody has to look at."""

@@ -1,0 +1,1 @@
+"""What was: the record, leases as they were, and what a purge removes."""

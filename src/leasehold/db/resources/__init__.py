@@ -1,0 +1,1 @@
+"""Resources: their rows, their property definitions, and who has them."""

@@ -191,7 +191,9 @@ class Requests:
 
 def decide_hosts(snapshot: Snapshot, requests: Requests) -> None:
     """Decide a host lease: parse, match, free, pick."""
-    candidates = snapshot.bookable() & snapshot.matching(parse(requests.expression(), "resource_properties"))
+    candidates = snapshot.eligible.bookable() & snapshot.eligible.matching(
+        parse(requests.expression(), "resource_properties")
+    )
     free = candidates & snapshot.free(requests.window())
     snapshot.numbers[np.flatnonzero(free)[: requests.amount(50)]].tolist()
 
@@ -199,7 +201,7 @@ def decide_hosts(snapshot: Snapshot, requests: Requests) -> None:
 def decide_instances(snapshot: Snapshot, requests: Requests) -> None:
     """Decide an instance lease: count slots and pick, hosts in use first; some requests name properties."""
     wanted = requests.expression() if requests.amount(2) == 1 else ""
-    candidates = snapshot.bookable() & snapshot.matching(parse(wanted, "resource_properties"))
+    candidates = snapshot.eligible.bookable() & snapshot.eligible.matching(parse(wanted, "resource_properties"))
     window, amount = requests.window(), requests.amount(200)
     rows = np.flatnonzero(candidates)
     rows = rows[np.argsort(~snapshot.carrying(window)[rows], kind="stable")]
@@ -215,13 +217,13 @@ def count_instances(snapshot: Snapshot, requests: Requests) -> None:
 
 def find_hosts(snapshot: Snapshot, requests: Requests) -> None:
     """Search the earliest host lease, for up to half of all hosts."""
-    amount, every = requests.amount(requests.hosts // 2), snapshot.bookable()
+    amount, every = requests.amount(requests.hosts // 2), snapshot.eligible.bookable()
     earliest_free(snapshot, every, amount, from_seconds(NOW), requests.duration(), margin=timedelta(minutes=10))
 
 
 def find_instances(snapshot: Snapshot, requests: Requests) -> None:
     """Search the earliest instance lease for up to half of what the pool holds, in every way to spread the slots."""
-    demand, every = requests.demand(), snapshot.bookable()
+    demand, every = requests.demand(), snapshot.eligible.bookable()
     spread = list(SlotSpread)[requests.amount(1000) % 3]
     room = {SlotSpread.ANY: requests.hosts * 64 // demand["VCPU"] // 2, SlotSpread.ONE_HOST: 64 // demand["VCPU"]}
     amount = requests.amount(room.get(spread, requests.hosts // 2))
@@ -249,7 +251,7 @@ def profile_slots(snapshot: Snapshot, requests: Requests) -> None:
 
 
 def _profile(snapshot: Snapshot, requests: Requests, demand: Mapping[str, int] | None) -> None:
-    among = snapshot.bookable()
+    among = snapshot.eligible.bookable()
     among[np.flatnonzero(among)[PROFILED:]] = False
     start, _ = requests.window().seconds
     free_of(snapshot, Units(among, demand), (start, start + DURATIONS[-1]), 0).steps(nothing_to_check)

@@ -345,8 +345,8 @@ def test_the_calendar_matches_as_the_reference_does(
         snapshot = calendar.snapshot(from_seconds(0))
         for expression in wanted * 2:
             expected = [matches(expression, latest[number].values.get) for number in sorted(latest)]
-            assert snapshot.matching(expression).tolist() == expected
-        assert snapshot.known_names() == {name for resource in latest.values() for name in resource.values}
+            assert snapshot.eligible.matching(expression).tolist() == expected
+        assert snapshot.eligible.known_names() == {name for resource in latest.values() for name in resource.values}
 
 
 def test_values_that_are_gone_are_forgotten() -> None:
@@ -355,9 +355,9 @@ def test_values_that_are_gone_are_forgotten() -> None:
     for moment in range(500):
         calendar.update(moment, [resource(1, attributes={"updated_at": moment})], NOTHING)
     snapshot = calendar.snapshot(from_seconds(0))
-    assert snapshot.matching(Comparison("==", "updated_at", ("499",))).all()
-    assert not snapshot.matching(Comparison("<", "updated_at", ("499",))).any()
+    assert snapshot.eligible.matching(Comparison("==", "updated_at", ("499",))).all()
+    assert not snapshot.eligible.matching(Comparison("<", "updated_at", ("499",))).any()
     calendar.update(500, [host], NOTHING)
-    assert snapshot.known_names() == set(host.values)
+    assert snapshot.eligible.known_names() == set(host.values)
     snapshot = calendar.snapshot(from_seconds(0))
-    assert not any(snapshot.matching(Comparison("==", "updated_at", (str(n),))).any() for n in range(600))
+    assert not any(snapshot.eligible.matching(Comparison("==", "updated_at", (str(n),))).any() for n in range(600))

@@ -10,6 +10,7 @@ import numpy as np
 
 from leasehold.calendar.arrays import MOST_SLOTS
 from leasehold.calendar.demands import EXCLUSIVE, DecisionDemands, DemandTable
+from leasehold.calendar.eligible import Eligible
 from leasehold.calendar.outlines import MOST_CELLS, Outlines
 from leasehold.calendar.properties import Answers
 from leasehold.calendar.resources import ResourceTable
@@ -119,8 +120,8 @@ class Calendar:
         demands = DecisionDemands(self._demands)
         if answers is None or answers.table is not self.properties:
             answers = Answers(self.properties)
-        tables = (self._resources, demands, self._store, self._outlines)
-        return Snapshot(*tables, to_seconds(now), answers, weighers=weighers)
+        eligible = Eligible(self._resources, answers, restricted=bool(self._resources.projects))
+        return Snapshot(demands, self._store, self._outlines, to_seconds(now), eligible, weighers=weighers)
 
     @property
     def distinct_demands(self) -> int:

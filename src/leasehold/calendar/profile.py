@@ -125,7 +125,7 @@ def free_of(
     Nothing has to be free for the lead before `now`, which is not after the window's start.
     """
     padded = max(window[0] - lead, min(now, window[0])) - margin, window[1] + margin
-    limits, usable = units.limits(snapshot), units.matches & snapshot.bookable()
+    limits, usable = units.limits(snapshot), units.matches & snapshot.eligible.bookable()
     whole = units.capped(fitting(limits))
     held = snapshot.held(padded, usable & (whole > 0))
     total, left = (int(whole[rows].sum()) for rows in (units.matches, usable))

@@ -1,10 +1,10 @@
-"""A pool at one moment: the queries of a decision (design §4)."""
+"""A pool at one moment: what is free of it when (design §4); `eligible.py` says what of it may be used."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from leasehold.calendar.outline import Outlook
 from leasehold.calendar.store import owner_keys, row_start_keys
 from leasehold.calendar.sweep import Held, Limit, fewest
 from leasehold.calendar.weighing import FIRST_FIT, Books, Candidates, by_weight
-from leasehold.model.budget import nothing_to_check
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -24,13 +23,11 @@ if TYPE_CHECKING:
 
     from leasehold.calendar.arrays import Seconds
     from leasehold.calendar.demands import DecisionDemands
+    from leasehold.calendar.eligible import Eligible
     from leasehold.calendar.outlines import Outlines
-    from leasehold.calendar.properties import Answers
-    from leasehold.calendar.resources import ResourceTable
     from leasehold.calendar.store import AllocationStore
     from leasehold.calendar.weighing import Weighers
     from leasehold.model.allocation import Pick
-    from leasehold.model.properties import Expression
     from leasehold.model.windows import Window
 
 _AT_ONCE = 32_768
@@ -60,7 +57,7 @@ class _Touching:
 
 
 class Snapshot:
-    """The resources of a pool, one row each in the order of `numbers`, and their allocations.
+    """The resources of a pool, one row each in the order of `numbers`, their allocations, and what is `eligible`.
 
     Made by `Calendar.snapshot`, and valid until the calendar's next update. Returned masks and counts have shape
     (rows,), and the caller may change them.
@@ -72,22 +69,21 @@ class Snapshot:
 
     def __init__(
         self,
-        resources: ResourceTable,
         demands: DecisionDemands,
         store: AllocationStore,
         outlines: Outlines,
         now: int,
-        answers: Answers,
+        eligible: Eligible,
         *,
         overdue: Rows | None = None,
         weighers: Weighers = FIRST_FIT,
     ) -> None:
         """Read these tables as of `now`, in seconds since the epoch; `overdue` may be given if it is known already.
 
-        `answers` must be for the resources' present properties. The `weighers` order what would do.
+        The `weighers` order what would do.
         """
-        self._resources = resources
-        self._answers = answers
+        self.eligible: Final = eligible
+        self._resources = eligible.resources
         self._demands = demands
         self._store = store
         self._outlines = outlines
@@ -98,13 +94,7 @@ class Snapshot:
         self._left_out: tuple[tuple[int, int], ...] = ()
         self._left_out_positions: Rows | None = None
         self._added = _NOTHING_ADDED
-        self._offered: Mask | None = None
-        self._holder: str | None = None
-        self._shared: Mask | None = None
         self._weighers = weighers
-        self._projects: tuple[str, ...] = ()
-        self._open_too: int | None = None
-        self._restricted = bool(resources.projects)
 
     @property
     def numbers(self) -> NDArray[np.int64]:
@@ -114,81 +104,6 @@ class Snapshot:
     def rows(self, numbers: Iterable[int]) -> Rows:
         """Return the rows of these resource numbers, in their order; raises `KeyError` for an unknown number."""
         return self._resources.rows(numbers)
-
-    def bookable(self) -> Mask:
-        """Return the mask of the resources that a new allocation may use: they work and are enrolled and not disabled.
-
-        Nor are they held for another lease than that of `seen_by`, or for other projects than that of `for_project`.
-        Those of `with_disabled`, `with_shared`, `only` and `narrowed` are others.
-        """
-        known = self._resources
-        mask = self._unheld(known.usable & ~known.disabled) if self._offered is None else self._offered.copy()
-        if self._restricted:
-            mask[self._closed()] = False
-        return mask
-
-    def _closed(self) -> Rows:
-        """Return the rows that are for other projects than those of `for_project`."""
-        closed = self._resources.closed_to(self._projects)
-        return closed if self._open_too is None else closed[self.numbers[closed] != self._open_too]
-
-    def _unheld(self, mask: Mask) -> Mask:
-        return self._resources.without_held(mask, self._holder)
-
-    def enrolled(self) -> Mask:
-        """Return the mask of the resources that are still enrolled and not shared, healthy or not.
-
-        Those of `with_shared` count as if they had been drawn. Those that are for other projects are left out, unless
-        what `without` left out is on them: what a reservation has, it may keep.
-        """
-        known = self._resources.enrolled
-        mask = known.copy() if self._shared is None else known | self._shared
-        if self._restricted:
-            mask[np.setdiff1d(self._closed(), self._store.rows[self._own()])] = False
-        return mask
-
-    def matching(self, expression: Expression, check: Callable[[], None] = nothing_to_check) -> Mask:
-        """Return the mask of the resources that match, by `leasehold.model.properties.matches` for each.
-
-        An expression not evaluated before the pool was locked is evaluated now; `check` is called meanwhile, and may
-        raise.
-        """
-        return self._answers.to(expression, check)
-
-    def groups(self, name: str) -> Rows:
-        """Return a number for each resource: the same for equal values of a property, and -1 for none."""
-        return self._resources.properties.groups(name)
-
-    def with_traits(self, required: frozenset[str], forbidden: frozenset[str]) -> Mask:
-        """Return the mask of the resources that have all the required traits and none of the forbidden ones."""
-        return self._resources.with_traits(required, forbidden)
-
-    def known_names(self) -> frozenset[str]:
-        """Return all names of attributes and properties that enrolled or shared resources have.
-
-        Those of resources that are for other projects are left out.
-        """
-        if not self._restricted:
-            return self._resources.known_names()
-        return self._resources.properties.names(self._seen())
-
-    def known_values(self) -> dict[str, list[str]]:
-        """Return the names that `known_names` says and that have values, each with the distinct ones, in no order."""
-        return self._resources.properties.values(self._visible())
-
-    def values_of(self, name: str) -> Sequence[str]:
-        """Return the distinct values of one name, as `known_values` does of all."""
-        return self._resources.properties.values_of(name, self._visible())
-
-    def _visible(self) -> Mask:
-        return self._seen() if self._restricted else self._resources.present
-
-    def _seen(self) -> Mask:
-        """Return the mask of the enrolled and shared resources that are not for other projects."""
-        known = self._resources
-        shared = known.present & ~known.enrolled
-        shared[self._closed()] = False
-        return self.enrolled() | shared
 
     def free(self, window: Window) -> Mask:
         """Return the mask of the resources that have no allocation at any instant of the window."""
@@ -263,61 +178,13 @@ class Snapshot:
         )
         return self._but(self._left_out, _joined(self._added, added))
 
-    def only(self, numbers: Collection[int]) -> Snapshot:
-        """Return the same pool in which a new allocation may use these enrolled resources and no others.
-
-        Of these, disabled ones and those that are held are left out. They need not be bookable otherwise: healing
-        gives a resource that works again back before others may have it.
-        """
-        known = self._resources
-        offered = np.isin(self.numbers, np.array(sorted(numbers), np.int64)) & known.enrolled & ~known.disabled
-        return self._but(self._left_out, self._added, offered=self._unheld(offered))
-
-    def with_disabled(self) -> Snapshot:
-        """Return the same pool in which a new allocation may use disabled resources as well, if they work."""
-        return self._but(self._left_out, self._added, offered=self._unheld(self._resources.usable.copy()))
-
-    def with_shared(self, numbers: Collection[int]) -> Snapshot:
-        """Return the same pool as it would be if these shared resources had been drawn."""
-        shared = np.isin(self.numbers, np.array(sorted(numbers), np.int64))
-        return self._but(self._left_out, self._added, offered=self.bookable() | shared, shared=shared)
-
-    def narrowed(self, mask: Mask) -> Snapshot:
-        """Return the same pool in which a new allocation may use, of what it may use here, only what is in the mask."""
-        return self._but(self._left_out, self._added, offered=self.bookable() & mask)
-
-    def seen_by(self, lease_id: str) -> Snapshot:
-        """Return the same pool for a lease: what is held for it is open to it."""
-        if not self._resources.holders:
-            return self
-        return self._but(self._left_out, self._added, holder=lease_id)
+    def among(self, eligible: Eligible) -> Snapshot:
+        """Return the same pool in which a new allocation may use what is eligible here."""
+        return self if eligible is self.eligible else self._but(self._left_out, self._added, eligible=eligible)
 
     def for_project(self, *projects: str, open_too: int | None = None) -> Snapshot:
-        """Return the same pool for a project: what is for some projects alone is closed to all, until this is said.
-
-        For several projects it has what all of them may use. The resource `open_too` is open as well, whichever
-        projects it is for.
-        """
-        if not self._resources.projects:
-            return self
-        return self._but(self._left_out, self._added, opened=(projects, open_too))
-
-    def for_operators(self) -> Snapshot:
-        """Return the same pool with all resources, whichever projects they are for."""
-        return self._but(self._left_out, self._added, restricted=False)
-
-    def of_one(self, number: int) -> Snapshot:
-        """Return the same pool in which a new allocation may use one resource alone, whichever projects it is for."""
-        return self.for_operators().narrowed(self.numbers == number)
-
-    def closed(self) -> Snapshot:
-        """Return the same pool in which a new allocation may use nothing: a lease may keep what it has."""
-        return self._but(self._left_out, self._added, offered=np.zeros(len(self._resources), np.bool_))
-
-    @property
-    def any_disabled(self) -> bool:
-        """Say whether `with_disabled` offers any more."""
-        return bool((self.with_disabled().bookable() & self._resources.disabled).any())
+        """Return the same pool for a project (`Eligible.for_project`)."""
+        return self.among(self.eligible.for_project(*projects, open_too=open_too))
 
     def careful(self) -> Snapshot:
         """Return the same pool in which allocations that have ended and are not released last for ever.
@@ -476,26 +343,19 @@ class Snapshot:
         left_out: tuple[tuple[int, int], ...],
         added: Held,
         overdue: Rows | None = None,
-        offered: Mask | None = None,
-        holder: str | None = None,
-        shared: Mask | None = None,
-        opened: tuple[tuple[str, ...], int | None] | None = None,
-        *,
-        restricted: bool | None = None,
+        eligible: Eligible | None = None,
     ) -> Snapshot:
         known = self._overdue if overdue is None else overdue
-        tables = (self._resources, self._demands, self._store, self._outlines)
-        other = Snapshot(*tables, self._now, self._answers, overdue=known, weighers=self._weighers)
-        other._left_out, other._added, other._holder = left_out, added, holder or self._holder
-        other._projects, other._open_too = (self._projects, self._open_too) if opened is None else opened
-        other._restricted = self._restricted if restricted is None else restricted
-        other._shared = self._shared if shared is None else shared
-        other._offered = self._offered if offered is None else offered
-        if left_out == self._left_out:
-            other._left_out_positions = self._left_out_positions
-            if self._touched is not None and overdue is None:
-                # Every reservation of a lease has the same window, so search all allocations only once.
-                other._touched = other._with_added(self._touched.times, self._touched.mask)
+        usable, mine = eligible or self.eligible, self._left_out_positions
+        if left_out != self._left_out:
+            mine = self._store.owned_by(left_out)
+            usable = usable.keeping(self._store.rows[mine].astype(np.intp))
+        tables = (self._demands, self._store, self._outlines)
+        other = Snapshot(*tables, self._now, usable, overdue=known, weighers=self._weighers)
+        other._left_out, other._left_out_positions, other._added = left_out, mine, added
+        if self._touched is not None and left_out == self._left_out and overdue is None:
+            # Every reservation of a lease has the same window, so search all allocations only once.
+            other._touched = other._with_added(self._touched.times, self._touched.mask)
         return other
 
 

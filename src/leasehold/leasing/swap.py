@@ -265,8 +265,8 @@ class _Work:
         outcome = kind.heal(request, held.slots, search)
         if isinstance(outcome, Refusal):
             on_disabled = False
-            if self.tells_disabled and view.any_disabled:
-                more = replace(search, snapshot=view.with_disabled())
+            if self.tells_disabled and view.eligible.any_disabled:
+                more = replace(search, snapshot=view.among(view.eligible.with_disabled()))
                 on_disabled = not isinstance(kind.heal(request, held.slots, more), Refusal)
             raise kind.not_enough(replace(outcome, no_window=NoWindow.KEPT, fits_on_disabled=on_disabled))
         return outcome

@@ -204,7 +204,7 @@ class Kind(ABC, Generic[R]):
         return {}
 
     def conditions(self, request: R) -> Collection[Expression]:
-        """Return the conditions that `allocate` passes to `Snapshot.matching`: evaluated before the pool is locked."""
+        """Return the conditions that `allocate` passes to `Eligible.matching`: evaluated before the pool is locked."""
         expressions = self.expressions(request)
         return (condition_of(expressions),) if expressions else ()
 
@@ -243,7 +243,7 @@ class Kind(ABC, Generic[R]):
         """
         snapshot, expressions = search.snapshot, self.expressions(request)
         before = {} if search.before is None else self.expressions(search.before)
-        condition, known = condition_of(expressions), snapshot.known_names()
+        condition, known = condition_of(expressions), snapshot.eligible.known_names()
         unknown = names(condition) - known if known else frozenset()
         if known and search.hidden:
             unknown |= search.hidden & frozenset().union(*newly_named(expressions, before).values())
@@ -253,5 +253,5 @@ class Kind(ABC, Generic[R]):
             path = f"/v1/availability/properties?resource_type={self.name}"
             message = f"No {self.singular} has a property ${name}. GET {path} lists those that can be asked for."
             raise InvalidInputError(message, field=field, details={"unknown_property": name})
-        check_orderings(expressions, before, snapshot.values_of)
-        return snapshot.matching(condition, search.check) & snapshot.enrolled()
+        check_orderings(expressions, before, snapshot.eligible.values_of)
+        return snapshot.eligible.matching(condition, search.check) & snapshot.eligible.enrolled()

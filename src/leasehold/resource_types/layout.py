@@ -116,7 +116,7 @@ def in_store(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _groups(snapshot: Snapshot, name: str | None) -> Rows | None:
-    return None if name is None else snapshot.groups(name)
+    return None if name is None else snapshot.eligible.groups(name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ class WholeKind(Kind[R]):
         kept = held[keeps[held]]
         if search.firm and (len(kept) < len(held) or len(held) > most):
             raise self._in_use(len(held), len(kept), most)
-        candidates = matches & snapshot.bookable() & free
+        candidates = matches & snapshot.eligible.bookable() & free
         candidates[held] = False
         wanted = self._wanted(request, search)
         fresh = snapshot.ordered(np.flatnonzero(candidates), search.padded, self.name)
@@ -107,7 +107,7 @@ class WholeKind(Kind[R]):
         self, request: R, search: Search[R], matches: NDArray[np.bool_], free: NDArray[np.bool_], largest: int
     ) -> Refusal:
         snapshot = search.snapshot
-        healthy = matches & snapshot.bookable()
+        healthy = matches & snapshot.eligible.bookable()
         held = np.zeros(len(matches), np.bool_)
         held[snapshot.rows(pick.resource_number for pick in search.held)] = True
         return Refusal(
@@ -118,7 +118,7 @@ class WholeKind(Kind[R]):
             window=search.window,
             nearest=self._nearest(request, search, healthy | (matches & held)),
             steps=(
-                FilterCount("enrolled", int(snapshot.enrolled().sum())),
+                FilterCount("enrolled", int(snapshot.eligible.enrolled().sum())),
                 FilterCount("matching", int(matches.sum())),
                 FilterCount("healthy", int(healthy.sum())),
                 FilterCount("free in the window", int((healthy & free).sum())),

@@ -43,7 +43,7 @@ def check(calendar: Calendar, oracle: Oracle, times: tuple[int, int], demand: di
     snapshot = calendar.snapshot(from_seconds(oracle.now))
     window = Window.of_seconds(*times)
     assert snapshot.numbers.tolist() == [each.number for each in oracle.resources]
-    assert snapshot.bookable().tolist() == [each.bookable for each in oracle.resources]
+    assert snapshot.eligible.bookable().tolist() == [each.bookable for each in oracle.resources]
     assert snapshot.free(window).tolist() == oracle.free(times)
     assert snapshot.slots(window, demand).tolist() == oracle.slots(times, demand)
 

@@ -55,7 +55,7 @@ def test_what_is_free_at_each_second_is_the_oracles(
     snapshot, oracle = pair
     size = len(oracle.resources)
     matches = np.array(data.draw(st.lists(st.booleans(), min_size=size, max_size=size)))
-    usable = (matches & snapshot.bookable()).tolist()
+    usable = (matches & snapshot.eligible.bookable()).tolist()
     end = start + length
     now = start - ahead
     books = free_of(snapshot, Units(matches, demand, most), (start, end), margin, lead, now)

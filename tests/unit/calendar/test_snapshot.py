@@ -38,7 +38,7 @@ def test_answers_are_the_oracles(pair: tuple[Snapshot, Oracle], times: tuple[int
     snapshot, oracle = pair
     window = Window.of_seconds(*times)
     assert snapshot.numbers.tolist() == [each.number for each in oracle.resources]
-    assert snapshot.bookable().tolist() == [each.bookable for each in oracle.resources]
+    assert snapshot.eligible.bookable().tolist() == [each.bookable for each in oracle.resources]
     assert snapshot.free(window).tolist() == oracle.free(times)
     assert snapshot.carrying(window).tolist() == oracle.carrying(times)
     assert snapshot.slots(window, demand).tolist() == oracle.slots(times, demand)
@@ -63,9 +63,9 @@ def test_what_is_derived_leaves_the_snapshot_as_it_was(
     snapshot, oracle = pair
     whole = Window.of_seconds(0, DAY)
     snapshot.without(RESERVATIONS).booked([Pick(int(number)) for number in snapshot.numbers], whole)
-    snapshot.bookable()[:] = False
+    snapshot.eligible.bookable()[:] = False
     snapshot.free(whole)[:] = False
-    assert snapshot.bookable().tolist() == [each.bookable for each in oracle.resources]
+    assert snapshot.eligible.bookable().tolist() == [each.bookable for each in oracle.resources]
     assert snapshot.slots(Window.of_seconds(*times), demand).tolist() == oracle.slots(times, demand)
 
 
@@ -77,12 +77,12 @@ def test_only_some_may_get_new_allocations_and_nothing_else_differs(
     """Also in what is derived from it, and also resources that are not bookable."""
     snapshot, oracle = pair
     window = Window.of_seconds(*times)
-    some = snapshot.only(numbers)
+    some = snapshot.among(snapshot.eligible.only(numbers))
     for each in (some, some.without([]), some.booked([], window)):
         expected = [one.number in numbers and one.deleted_at is None and not one.disabled for one in oracle.resources]
-        assert each.bookable().tolist() == expected
+        assert each.eligible.bookable().tolist() == expected
         assert each.slots(window, demand).tolist() == oracle.slots(times, demand)
-    assert snapshot.bookable().tolist() == [one.bookable for one in oracle.resources]
+    assert snapshot.eligible.bookable().tolist() == [one.bookable for one in oracle.resources]
 
 
 def test_slots_are_counted_until_there_are_enough() -> None:
@@ -175,16 +175,18 @@ def test_traits() -> None:
     snapshot = snapshot_of(
         (), [resource(1, traits=frozenset({"A", "B"})), resource(2, traits=frozenset({"B"})), resource(3)]
     )
-    assert snapshot.with_traits(frozenset(), frozenset()).tolist() == [True, True, True]
-    assert snapshot.with_traits(frozenset({"B"}), frozenset({"A"})).tolist() == [False, True, False]
-    assert not snapshot.with_traits(frozenset({"C"}), frozenset()).any()
-    assert snapshot.with_traits(frozenset(), frozenset({"C"})).all()
+    assert snapshot.eligible.with_traits(frozenset(), frozenset()).tolist() == [True, True, True]
+    assert snapshot.eligible.with_traits(frozenset({"B"}), frozenset({"A"})).tolist() == [False, True, False]
+    assert not snapshot.eligible.with_traits(frozenset({"C"}), frozenset()).any()
+    assert snapshot.eligible.with_traits(frozenset(), frozenset({"C"})).all()
 
 
 def test_an_empty_pool_answers() -> None:
     assert Calendar("hosts").generation == -1
     snapshot = Calendar("hosts").snapshot(from_seconds(0))
     window = Window.of_seconds(0, 10)
-    assert snapshot.free(window).size == snapshot.slots(window, {"VCPU": 1}).size == snapshot.bookable().size == 0
-    assert snapshot.known_names() == frozenset()
+    assert (
+        snapshot.free(window).size == snapshot.slots(window, {"VCPU": 1}).size == snapshot.eligible.bookable().size == 0
+    )
+    assert snapshot.eligible.known_names() == frozenset()
     assert snapshot.without([]).free(window).dtype == np.bool_

@@ -56,7 +56,7 @@ class BadgeKind(Kind[BadgeRequest]):
         return BadgeRequest(BadgeBody.model_validate(raw).amount)
 
     def allocate(self, request: BadgeRequest, search: Search[BadgeRequest]) -> Sequence[Pick] | Refusal:
-        free = search.snapshot.numbers[search.snapshot.free(search.padded) & search.snapshot.bookable()]
+        free = search.snapshot.numbers[search.snapshot.free(search.padded) & search.snapshot.eligible.bookable()]
         held = [pick.resource_number for pick in search.held]
         chosen = sorted(map(int, free), key=lambda number: (number not in held, number))[: request.amount]
         if len(chosen) < request.amount:

@@ -83,7 +83,7 @@ class Case:
 
     def places(self) -> list[int] | None:
         """Return the slots placed on each host, or None when they cannot be placed."""
-        found = place(self.way, self.amount, self.search, self.search.snapshot.enrolled())
+        found = place(self.way, self.amount, self.search, self.search.snapshot.eligible.enrolled())
         if found is None:
             return None
         assert all(pick.demand == self.demand and pick.slots > 0 for pick in found)
@@ -108,7 +108,7 @@ def test_slots_are_placed_exactly_when_there_is_a_way(data: st.DataObject, most_
     ways = all_ways(case.room, case.spread, least)
     assert (slots is not None) == (case.amount in ways)
     if slots is None:
-        mask = case.search.snapshot.enrolled()
+        mask = case.search.snapshot.eligible.enrolled()
         refusal = explain(case.way, case.amount, case.search, mask)
         assert refusal.largest == max(ways)
     else:

@@ -107,7 +107,8 @@ def availability_of(
     def look(snapshots: Mapping[str, Snapshot], now: datetime) -> tuple[FreeUnits, int | None]:
         pool = snapshots[kind.pool]
         # One resource alone is for who may list them, unless everybody may know it.
-        view = pool.for_operators() if number is not None and sight.hosts else pool.for_project(caller.project_id)
+        all_of_it = number is not None and sight.hosts
+        view = pool.among(pool.eligible.for_operators()) if all_of_it else pool.for_project(caller.project_id)
         ahead = Window(max(window.start, from_seconds(to_seconds(now))), window.end)
         lead = Lead(service.lead_of([kind]), now)
         terms = service.terms(ahead, ahead.duration, lead=lead)

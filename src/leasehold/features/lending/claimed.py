@@ -37,7 +37,7 @@ def free_ranges(
     start, end, number = max(offer.window.start, from_seconds(to_seconds(now))), offer.window.end, offer.resource_number
     if number is None or start >= end:
         return ()
-    view = pool.of_one(number)
+    view = pool.among(pool.eligible.of_one(number))
     units = Units(view.numbers == number)
     times = -(-margin // _SECOND), lead // _SECOND, to_seconds(now)
     moments, free = free_of(view, units, Window(start, end).seconds, *times).steps(nothing_to_check)
@@ -88,7 +88,8 @@ class Claimed(Source):
         promised = promised_window(lease.window.start, lease.window.end, at.now)
         if not offer.window.contains(lease.window) or not any(each.contains(promised) for each in free):
             raise NotFreeInOfferError(free)
-        return {kind.pool: at.pools[kind.pool].of_one(offer.resource.number)}
+        pool = at.pools[kind.pool]
+        return {kind.pool: pool.among(pool.eligible.of_one(offer.resource.number))}
 
     def seen_by(self, at: Locked, lease: Lease) -> Mapping[str, Snapshot]:
         """Return the pools of its users, in which it may have its resource again."""

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from leasehold.calendar.eligible import Eligible
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.features.maintenance.model import MaintenanceDraft
     from leasehold.leasing.deciding.calendars import Evaluated
@@ -122,7 +123,7 @@ class _Making:
         there = [each for each in found if each is not None and not each.is_maintenance]
         there.sort(key=lambda each: (each.window.start, each.id))
         with self.service.calendars.synced(connection, generations, now, evaluated) as snapshots:
-            self._check_enrolled(snapshots[HOST_POOL].for_operators())
+            self._check_enrolled(snapshots[HOST_POOL].eligible.for_operators())
             view = snapshots[HOST_POOL].booked(self._picks, ahead)
             rebinding = Rebinding(self.service, connection, generations, now, frozenset(each.id for each in there))
             moves, fates = self._plan(there, view, ahead, rebinding)
@@ -146,9 +147,9 @@ class _Making:
     def _picks(self) -> list[Pick]:
         return [Pick(host.number) for host in self.hosts]
 
-    def _check_enrolled(self, snapshot: Snapshot) -> None:
+    def _check_enrolled(self, eligible: Eligible) -> None:
         """Raise InvalidInputError if a host was removed since it was looked up, or is not in the reservation pool."""
-        enrolled = set(snapshot.numbers[snapshot.enrolled()].tolist())
+        enrolled = set(eligible.resources.numbers[eligible.enrolled()].tolist())
         gone = next((host for host in self.hosts if host.number not in enrolled), None)
         if gone is not None:
             message = (

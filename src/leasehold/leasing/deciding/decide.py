@@ -210,11 +210,11 @@ def allocate(part: Asked, view: Snapshot, terms: Terms) -> Sequence[Pick] | Refu
     """
     picks = None if part.default is None else _preferred(part, part.default, view, terms)
     outcome = _allocated(part, view, terms) if picks is None else picks
-    if isinstance(outcome, Refusal) and terms.use_disabled and view.any_disabled:
-        view = view.with_disabled()
+    if isinstance(outcome, Refusal) and terms.use_disabled and view.eligible.any_disabled:
+        view = view.among(view.eligible.with_disabled())
         outcome = _allocated(part, view, terms)
     if isinstance(outcome, Refusal) and terms.shared and part.kind.name == HOST:
-        return _allocated(part, view.with_shared(terms.shared), terms)
+        return _allocated(part, view.among(view.eligible.with_shared(terms.shared)), terms)
     return outcome
 
 

@@ -42,14 +42,14 @@ def condition_in(default: DefaultProperties) -> Expression:
 
 def preferred(view: Snapshot, default: DefaultProperties, check: Callable[[], None] = nothing_to_check) -> Snapshot:
     """Return the pool in which a new allocation may use nothing without the default properties."""
-    return view.narrowed(view.matching(condition_in(default), check))
+    return view.among(view.eligible.narrowed(view.eligible.matching(condition_in(default), check)))
 
 
 def judged(view: Snapshot, default: DefaultProperties | None, picks: Sequence[Pick]) -> DefaultProperties | None:
     """Return the default properties of a reservation that has these picks in the end."""
     if default is None:
         return None
-    matches = view.matching(condition_in(default))
+    matches = view.eligible.matching(condition_in(default))
     return replace(default, applied=bool(matches[view.rows(pick.resource_number for pick in picks)].all()))
 
 

@@ -195,10 +195,10 @@ class _Case:
         view = view_of(self.part, self.pool, self._window)
         vacated = (each for each in self.part.allocations if each.left_at is not None)
         lost = {each.resource_number for each in vacated if not each.given_up}
-        working = {*self.terms.returning, *view.numbers[view.bookable()].tolist()} if lost else set()
+        working = {*self.terms.returning, *view.numbers[view.eligible.bookable()].tolist()} if lost else set()
         again = (lost & working).difference(self.terms.failed)
         if again:
-            picks = self._grown(request, picks, promised, view.only(again))
+            picks = self._grown(request, picks, promised, view.among(view.eligible.only(again)))
         return self._substituted(request, picks, promised, view) if others else picks
 
     def _substituted(self, request: Any, picks: Sequence[Pick], promised: int, view: Snapshot) -> Sequence[Pick]:

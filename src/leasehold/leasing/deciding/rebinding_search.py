@@ -146,7 +146,7 @@ class _RoomSearch:
             for position, pick in enumerate(one.picks):
                 kept = (*one.picks[:position], *one.picks[position + 1 :])
                 for number in self._roomy(gap.for_project(*one.projects), pick, one.window):
-                    moved = self._placed(one, gap.only({number}), kept)
+                    moved = self._placed(one, gap.among(gap.eligible.only({number})), kept)
                     picks = None if moved is None else self._decided(gap.booked(moved, one.window))
                     if moved is not None and picks is not None:
                         return RoomMade(picks, (Move(one, tuple(moved)),))
@@ -154,7 +154,7 @@ class _RoomSearch:
 
     def _roomy(self, view: Snapshot, pick: Pick, window: Window) -> list[int]:
         """Return the other resources on which an allocation has room."""
-        padded, rows = window.widened(self._margin), view.bookable()
+        padded, rows = window.widened(self._margin), view.eligible.bookable()
         rows &= view.free(padded) if pick.demand is None else view.slots(padded, pick.demand) >= pick.slots
         return [number for number in view.numbers[rows].tolist() if number != pick.resource_number]
 

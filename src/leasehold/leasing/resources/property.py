@@ -63,7 +63,7 @@ def askable(service: Service, caller: Caller, kind: Kind[Any], sight: Sight = EV
             kept_back |= property_rows.private_names(connection, [kind.resources])
 
     def look(snapshots: Mapping[str, Snapshot], _now: datetime) -> Mapping[str, list[str]]:
-        return snapshots[kind.pool].for_project(caller.project_id).known_values()
+        return snapshots[kind.pool].eligible.for_project(caller.project_id).known_values()
 
     found = service.ask([kind.pool], look)
     return [_askable(name, found[name]) for name in sorted(found.keys() - kept_back)]

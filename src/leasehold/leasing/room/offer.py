@@ -119,7 +119,7 @@ class _Offer:
     def _fits_on_disabled(self) -> bool:
         """Say whether the lease is refused only because resources are disabled, to callers who may know."""
         where = self.where
-        if not where.tells_disabled or not any(each.any_disabled for each in where.snapshots.values()):
+        if not where.tells_disabled or not any(each.eligible.any_disabled for each in where.snapshots.values()):
             return False
         with suppress(TakesTooLongError):
             return fits(where.snapshots, where.asked, replace(where.terms, use_disabled=True))

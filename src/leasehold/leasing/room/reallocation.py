@@ -158,7 +158,7 @@ class Reallocation:
             claimed = lease.published_offer is not None
             if claimed:
                 # It keeps the resource of its published offer, for which nobody else moves.
-                views = {pool: view.closed() for pool, view in views.items()}
+                views = {pool: view.among(view.eligible.closed()) for pool, view in views.items()}
             use_disabled = self.amendment.changes.use_disabled and not claimed
             tells = self.amendment.tells_disabled and not claimed
             terms = self.service.terms(ahead, self.window.duration, use_disabled=use_disabled, lead=lead)

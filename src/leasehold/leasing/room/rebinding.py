@@ -166,7 +166,7 @@ def _where(snapshot: Snapshot, asked: Sequence[Asked], terms: Terms, soon: datet
         check = terms.budget.check
         search: Search[Any] = Search(snapshot, held, terms.length, before=part.request, check=check)
         with suppress(InvalidInputError):
-            able |= part.kind.matching(part.request, search) & snapshot.bookable()
+            able |= part.kind.matching(part.request, search) & snapshot.eligible.bookable()
         able[snapshot.rows(pick.resource_number for pick in part.held)] = True
     wanted = [part.kind.least(part.request) for part in asked if isinstance(part.kind, WholeKind)]
     if sum(wanted) > _idle(snapshot, able, times):
@@ -185,7 +185,7 @@ def _where(snapshot: Snapshot, asked: Sequence[Asked], terms: Terms, soon: datet
 def _idle(snapshot: Snapshot, also: Mask, times: tuple[int, int]) -> int:
     """Return how many resources no whole allocation has at the busiest moment: no moves make that more."""
     # Others may move to what is closed to this project.
-    rows = snapshot.for_operators().bookable() | also
+    rows = snapshot.eligible.for_operators().bookable() | also
     held = snapshot.held(times, rows)
     whole = held.part(held.demands == EXCLUSIVE)
     starts, ends = np.sort(np.maximum(whole.starts, times[0])), np.sort(whole.ends)

@@ -117,7 +117,7 @@ class _Try:
         rebinding = Rebinding(self.service, connection, generations, now)
         with self.service.calendars.synced(connection, generations, now, evaluated) as pools:
             snapshots = seen_by_users(self.service.types, pools, lease)
-            own = {name: each.seen_by(mine.id) for name, each in snapshots.items()}
+            own = {name: each.among(each.eligible.seen_by(mine.id)) for name, each in snapshots.items()}
             asked = with_closed(connection, lease, self.asked)
             decided = self._decided(own, asked, ahead, lead, rebinding)
             got = with_defaults(moved, [part.kind.pool for part in self.asked], decided.picks, own)

@@ -107,7 +107,7 @@ class WaitingList:
         terms = Terms(ahead, window.duration, margins, self.budget, Explain.NOTHING, use_disabled)
         terms = replace(terms, lead=Lead(lease.lead, self.now))
         mine = seen_by_users(self.service.types, self.snapshots, lease)
-        snapshots = {name: each.seen_by(lease.id) for name, each in mine.items()}
+        snapshots = {name: each.among(each.eligible.seen_by(lease.id)) for name, each in mine.items()}
         try:
             decide(snapshots, with_closed(self.connection, lease, asked_of(self.service, lease)), terms)
         except TakesTooLongError:

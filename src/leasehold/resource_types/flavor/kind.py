@@ -167,8 +167,8 @@ def capture(request: FlavorRequest, flavor: Flavor) -> FlavorRequest:
 
 def _able(request: FlavorRequest, snapshot: Snapshot) -> Mask:
     """Return the mask of the enrolled hosts that have the flavor's traits."""
-    traits = snapshot.with_traits(frozenset(request.required), frozenset(request.forbidden))
-    return snapshot.enrolled() & traits
+    traits = snapshot.eligible.with_traits(frozenset(request.required), frozenset(request.forbidden))
+    return snapshot.eligible.enrolled() & traits
 
 
 def _store_flavor(flavor: Flavor) -> dict[str, Any]:

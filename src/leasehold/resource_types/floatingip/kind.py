@@ -150,8 +150,8 @@ class FloatingIpKind(Kind[FloatingIpRequest]):
         held = np.zeros(len(snapshot.numbers), dtype=np.bool_)
         held[snapshot.rows(pick.resource_number for pick in search.held)] = True
         of_network = _in_network(request, search)
-        usable = (of_network & snapshot.free(search.padded) & snapshot.bookable()) | held
-        named = snapshot.matching(_of_names(request), search.check)
+        usable = (of_network & snapshot.free(search.padded) & snapshot.eligible.bookable()) | held
+        named = snapshot.eligible.matching(_of_names(request), search.check)
         order = np.lexsort((snapshot.numbers, ~named, ~held))
         chosen = order[usable[order]]
         others = np.cumsum(~named[chosen])
@@ -174,8 +174,8 @@ class FloatingIpKind(Kind[FloatingIpRequest]):
         if search.firm and bool((held & ~free).any()):
             message = "An address in use is allocated to others in the new window. Ask for an earlier end."
             raise InUseError(message, field="end_date")
-        usable = of_network & free & (snapshot.bookable() | held)
-        named = snapshot.matching(_of_names(request), search.check)
+        usable = of_network & free & (snapshot.eligible.bookable() | held)
+        named = snapshot.eligible.matching(_of_names(request), search.check)
         if int((usable & named).sum()) < len(request.required_floatingips):
             return _refusal(request, search, of_network, usable, named, held)
         order = np.lexsort((snapshot.numbers, ~held, ~named))
@@ -190,7 +190,7 @@ class FloatingIpKind(Kind[FloatingIpRequest]):
 
 def _in_network(request: FloatingIpRequest, search: Search[FloatingIpRequest]) -> NDArray[np.bool_]:
     """Return the mask of the enrolled addresses of the network."""
-    return search.snapshot.enrolled() & search.snapshot.matching(_of_network(request), search.check)
+    return search.snapshot.eligible.enrolled() & search.snapshot.eligible.matching(_of_network(request), search.check)
 
 
 def _of_network(request: FloatingIpRequest) -> Comparison:
@@ -217,7 +217,7 @@ def _refusal(
     ]
     if required:
         steps.append(FilterCount(f"of the {required} named ones free", int((usable & named).sum())))
-    healthy = of_network & (search.snapshot.bookable() | held)
+    healthy = of_network & (search.snapshot.eligible.bookable() | held)
     return Refusal(
         resource_type=FLOATING_IP,
         noun="floating IPs",

@@ -72,7 +72,7 @@ def place(way: Way, amount: int, search: Search[Any], matches: Mask) -> Sequence
     mine = _mine(search)
     groups = way.groups(search, mine)
     held = np.flatnonzero(mine)
-    bookable = snapshot.bookable()
+    bookable = snapshot.eligible.bookable()
     staying = np.zeros(len(mine), dtype=np.bool_)
     staying[snapshot.rows(search.staying)] = True
     held_first, fresh = _order((matches & (bookable | (mine > 0))) | staying, mine, snapshot.carrying(window))
@@ -165,7 +165,7 @@ def explain(way: Way, amount: int, search: Search[Any], matches: Mask) -> Refusa
     if search.explain is Explain.NOTHING:
         return Refusal(way.resource_type, "instances", amount, 0, search.window)
     snapshot, spread = search.snapshot, way.spread
-    bookable, mine = snapshot.bookable(), _mine(search)
+    bookable, mine = snapshot.eligible.bookable(), _mine(search)
     healthy = matches & bookable
     counts = snapshot.slots(search.padded, way.demand, matches & (bookable | (mine > 0)))
     counts = _open(counts, mine, bookable, spread, search)
@@ -178,7 +178,7 @@ def explain(way: Way, amount: int, search: Search[Any], matches: Mask) -> Refusa
         window=search.window,
         nearest=_nearest(way, amount, search, able),
         steps=(
-            FilterCount("hosts enrolled", int(snapshot.enrolled().sum())),
+            FilterCount("hosts enrolled", int(snapshot.eligible.enrolled().sum())),
             FilterCount("matching", int(matches.sum())),
             FilterCount("healthy", int(healthy.sum())),
             FilterCount("with room in the window", int((healthy & (counts > 0)).sum())),

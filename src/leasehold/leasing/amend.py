@@ -225,7 +225,13 @@ def _read(service: Service, lease: Lease, changes: LeaseChanges, sight: Sight) -
     endings = {ident: part.ending for ident, part in zip(idents, reading.parts, strict=True)}
     no_shows = {ident: part.no_show for ident, part in zip(idents, reading.parts, strict=True)}
     return Amendment(
-        *(changes, requests, places, reading.hidden, sight.disabled, endings, no_shows),
+        changes,
+        requests,
+        places,
+        reading.hidden,
+        tells_disabled=sight.disabled,
+        endings=endings,
+        no_shows=no_shows,
         vacated={ident: each.allocations for ident, each in vacated.items()},
         lowered={ident: each.part.request for ident, each in vacated.items()},
         naming=frozenset(

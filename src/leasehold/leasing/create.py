@@ -219,7 +219,7 @@ class _Creation:
             seconds, tells = settings.explanation_seconds, self.sight.disabled and not waits
             try:
                 offering = Offering(
-                    *(snapshots, self.asked, terms, allowed, seconds), tells_disabled=tells, rebinding=rebinding
+                    snapshots, self.asked, terms, allowed, seconds, tells_disabled=tells, rebinding=rebinding
                 )
                 decided = offering.decide()
             except NotEnoughError as refused:

@@ -75,7 +75,11 @@ def new_lease(
     lease_id, lead = str(uuid4()), service.lead_of(part.kind for part in asked)
     reservations = tuple(
         Reservation(
-            *(str(uuid4()), lease_id, part.kind.name, str(uuid4()), part.stored),
+            id=str(uuid4()),
+            lease_id=lease_id,
+            resource_type=part.kind.name,
+            resource_id=str(uuid4()),
+            request=part.stored,
             created_at=now,
             updated_at=now,
             ending=part.ending,

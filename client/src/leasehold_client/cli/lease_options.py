@@ -139,7 +139,11 @@ def add_contents(parser: argparse.ArgumentParser) -> None:
 def add_properties(parser: argparse.ArgumentParser, text: str) -> None:
     """Add the option of conditions on properties, which `properties` reads."""
     add_repeated(
-        *(parser, "--properties", "conditions", typed.condition, "<condition>"),
+        parser,
+        "--properties",
+        "conditions",
+        typed.condition,
+        "<condition>",
         f"{text} such as {EXAMPLES}, or an expression in JSON; all of several hold; property list says by what",
     )
 

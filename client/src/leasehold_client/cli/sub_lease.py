@@ -51,7 +51,11 @@ class OfferSubLease(TalkingShow):
         lease, wanted = self.client.leases.find(parsed_args.lease), parsed_args.reservation
         start, end = offer_dates(self, parsed_args)
         made = self.client.published_offers.create_of_lease(
-            *(lease.id, parsed_args.name, parsed_args.hosts, end, start),
+            lease.id,
+            parsed_args.name,
+            parsed_args.hosts,
+            end,
+            start,
             reservation_id=None if wanted is None else lease.reservation(wanted).id,
             for_project=parsed_args.for_project,
         )

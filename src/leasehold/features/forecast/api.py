@@ -104,7 +104,12 @@ PARAMETERS = {
 }
 ROUTES = (
     V1_3(
-        *("GET", _PATH, show, (GET,), None, OneForecast),
+        "GET",
+        _PATH,
+        show,
+        (GET,),
+        None,
+        OneForecast,
         query=("resource_type", "from", "to", *PARAMETERS),
         parameters=PARAMETERS,
     ),

@@ -106,14 +106,26 @@ _ALL, _ONE, _NOUN = "/v1/offers", "/v1/offers/{offer_id}", Noun("offer_id", "off
 ROUTES = [
     V1_3("GET", _ALL, list_offers, (rules.GET,), None, OfferList, query=EVERY, filters=LISTED.query),
     V1_3(
-        *("POST", _ALL, create, (rules.POST, lease_rules.POST), OfferCreation, OneOffer, CREATED),
+        "POST",
+        _ALL,
+        create,
+        (rules.POST, lease_rules.POST),
+        OfferCreation,
+        OneOffer,
+        CREATED,
         headers=("Idempotency-Key",),
         counts=Operation.OFFER,
     ),
     V1_3("GET", _ONE, show, (rules.GET,), None, OneOffer, noun=_NOUN),
     V1_3("DELETE", _ONE, delete, (rules.GET, rules.DELETE), success=GONE, noun=_NOUN),
     V1_3(
-        *("POST", f"{_ONE}/accept", accept, (rules.GET, rules.ACCEPT, lease_rules.POST), None, OneLease, CREATED),
+        "POST",
+        f"{_ONE}/accept",
+        accept,
+        (rules.GET, rules.ACCEPT, lease_rules.POST),
+        None,
+        OneLease,
+        CREATED,
         noun=_NOUN,
     ),
 ]

@@ -126,7 +126,10 @@ def _of_part(part: str, before: Shown, after: Shown, *, whole: bool) -> Iterator
 
 ROUTES = (
     V1_3(
-        *("GET", "/v1/leases/{lease_id}/history", show, (lease_rules.GET, lease_rules.GET_HISTORY)),
+        "GET",
+        "/v1/leases/{lease_id}/history",
+        show,
+        (lease_rules.GET, lease_rules.GET_HISTORY),
         answer=LeaseHistoryAnswer,
         query=LISTED.query,
         past=True,

@@ -156,7 +156,9 @@ class _Work:
         end = self.wish.end or self.seen.window.end
         raw = {**self.chosen.raw, "resource_type": self.chosen.part.resource_type}
         return LeaseDraft(
-            *(self.wish.name, end, end),
+            name=self.wish.name,
+            start=end,
+            end=end,
             reservations=(raw,),
             heal_policy=HealPolicy.NEVER,
             published_offer=self.wish.published_offer,

@@ -67,7 +67,10 @@ def create_of_lease(call: Call, lease: Lease, body: SubOfferCreation) -> Reply:
     """
     start = dates.parse(body.start_date, version=call.version, now=call.service.now(), field="start_date")
     wish = PartPublication(
-        *(body.name, body.amount, start, _date(call, body.end_date, "end_date")),
+        body.name,
+        body.amount,
+        start,
+        _date(call, body.end_date, "end_date"),
         reservation_id=body.reservation_id,
         for_project=body.for_project_id,
     )

@@ -144,7 +144,10 @@ def claim_part(
     if window is None or window.start > now:
         raise NotFreeInOfferError(() if window is None else (window,))
     wish = LendWish(
-        *(draft.name, caller.project_id, draft.end or window.end, part.reservation_id),
+        draft.name,
+        caller.project_id,
+        draft.end or window.end,
+        part.reservation_id,
         amount=draft.amount or 1,
         published_offer=offer.id,
         dry_run=draft.dry_run,

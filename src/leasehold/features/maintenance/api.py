@@ -84,10 +84,7 @@ def show_maintenance(lease: Lease) -> MaintenanceAnswer:
 _ALL, _ONE = "/v1/maintenances", "/v1/maintenances/{maintenance_id}"
 ROUTES = (
     V1_2("GET", _ALL, list_maintenances, (GET,), None, MaintenanceList, filters=("limit", "marker", *LEASE_KEYS)),
-    V1_2(
-        *("POST", _ALL, create, (POST,), MaintenanceCreation, OneMaintenance, CREATED),
-        counts=Operation.MAINTENANCE,
-    ),
+    V1_2("POST", _ALL, create, (POST,), MaintenanceCreation, OneMaintenance, CREATED, counts=Operation.MAINTENANCE),
     V1_2("GET", _ONE, show, (GET,), None, OneMaintenance),
     V1_2("DELETE", _ONE, delete, (DELETE,), success=GONE),
 )

@@ -119,10 +119,4 @@ def _accepts_gzip(header: str) -> bool:
     return False
 
 
-ROUTES = (
-    V1_3(
-        *("GET", rules.PATH, show, (rules.GET,), None, OneTimeline),
-        query=QUERY,
-        headers=(IF_NONE_MATCH,),
-    ),
-)
+ROUTES = (V1_3("GET", rules.PATH, show, (rules.GET,), None, OneTimeline, query=QUERY, headers=(IF_NONE_MATCH,)),)

@@ -73,7 +73,14 @@ class Past:
         start, end = dates
         finish = None if end == OPEN_END else to_seconds(end)
         self.known[ident] = ShownLease(
-            *(ident, of.project_id, of.user_id, of.name, status, to_seconds(start), finish, deleted),
+            id=ident,
+            project_id=of.project_id,
+            user_id=of.user_id,
+            name=of.name,
+            status=status,
+            start=to_seconds(start),
+            end=finish,
+            deleted=deleted,
             degraded=bool(of.degraded),
             at_risk=bool(of.at_risk),
         )

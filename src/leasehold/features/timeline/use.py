@@ -147,10 +147,9 @@ class _Answering:
         states = [(each, pools[each].generation, pools[each].nonces) for each in sorted(self._pools) if each in pools]
         leases = self.service.settings.leases
         parts = (
-            *(FORM, self.eyes.marks, self.types(), question.window.seconds, question.expression, question.limit),
-            question.as_of,
-            *(question.marker, sorted(private), states, stored.lease_marks(self.connection, self.project, since)),
-            *(leases.rebinding_seconds, leases.rebind_before_start),
+            (FORM, self.eyes.marks, self.types(), states, stored.lease_marks(self.connection, self.project, since)),
+            (question.window.seconds, question.expression, question.limit, question.as_of, question.marker),
+            (sorted(private), leases.rebinding_seconds, leases.rebind_before_start),
         )
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
@@ -242,7 +241,13 @@ class _Answering:
             # Late binding may give these others (`leasing/reading/holding.py`).
             unstarted = status in _UNSTARTED and deleted is None and not degraded and not risky
             shown[ident] = ShownLease(
-                *(ident, owner, user, name, status, begin, None if end == OPEN_END else to_seconds(end)),
+                id=ident,
+                project_id=owner,
+                user_id=user,
+                name=name,
+                status=status,
+                start=begin,
+                end=None if end == OPEN_END else to_seconds(end),
                 deleted=deleted is not None,
                 movable=begin - ahead if moving and unstarted else None,
                 degraded=bool(degraded),

@@ -124,7 +124,8 @@ def lacking(lease: Lease, part: Reservation, kind: Kind[Any], mending: Mending) 
     except Exception as error:
         raise PluginBugError from error
     return Asked(
-        *(kind, whole),
+        kind,
+        whole,
         held=has,
         firm=mending.started,
         before=request,
@@ -223,12 +224,19 @@ class _Case:
         """Return the picks plus as much of the promised amount as the resources in the view can take."""
         terms, held = self.terms, tuple(picks)
         margin = terms.margins.of(self.kind.pool)
-        firm, nothing = started(self.lease, self.part), Explain.NOTHING
         # What is kept although it no longer fits must not keep the rest from being found.
         over = {each.resource_number for each in held_by(self.part, self.lease) if each.id in terms.over}
         staying = frozenset(over.intersection(pick.resource_number for pick in held))
         search = Search(
-            *(view, self._window, self._window.duration, held, firm, request, margin, nothing, terms.check),
+            view,
+            self._window,
+            self._window.duration,
+            held,
+            firm=started(self.lease, self.part),
+            before=request,
+            margin=margin,
+            explain=Explain.NOTHING,
+            check=terms.check,
             staying=staying,
         )
         best, fits = picks, _slots(picks)

@@ -267,15 +267,14 @@ class _RoomSearch:
         self.terms.budget.check()
         view = view.for_project(*one.projects)
         search = Search(
-            *(
-                view if one.default is None else preferred(view, one.default, self.terms.budget.check),
-                one.window,
-                one.window.duration,
-                one.picks if held is None else held,
-                False,
-                one.request,
-            ),
-            *(self._margin, Explain.NOTHING, self.terms.budget.check),
+            view if one.default is None else preferred(view, one.default, self.terms.budget.check),
+            one.window,
+            one.window.duration,
+            one.picks if held is None else held,
+            before=one.request,
+            margin=self._margin,
+            explain=Explain.NOTHING,
+            check=self.terms.budget.check,
         )
         try:
             outcome = one.kind.heal(one.request, one.amount, search)

@@ -116,7 +116,12 @@ class Reallocation:
         if pool is not None:
             ending, generation = self.amendment.ending(part), self.generations[pool] + 1
             rewriting = Rewriting(
-                *(self.lease, part, self.window, generation, self.now, ending),
+                self.lease,
+                part,
+                self.window,
+                generation,
+                self.now,
+                ending,
                 vacated=self._vacated(part),
                 leaves=self.service.types.gives_up(part),
             )
@@ -164,7 +169,11 @@ class Reallocation:
             terms = self.service.terms(ahead, self.window.duration, use_disabled=use_disabled, lead=lead)
             seconds = self.service.settings.leases.explanation_seconds
             offering = Offering(
-                *(views, asked, terms, self._allowed, seconds),
+                views,
+                asked,
+                terms,
+                self._allowed,
+                seconds,
                 movable=movable,
                 tells_disabled=tells,
                 rebinding=None if claimed else rebinding,

@@ -203,7 +203,13 @@ def _nearest(way: Way, amount: int, search: Search[Any], able: Mask) -> Window |
 
     def first(rows: Mask, after: datetime) -> Window | None:
         return earliest_slots(
-            *(snapshot, rows, demand, amount, way.spread, after, search.length),
+            snapshot,
+            rows,
+            demand,
+            amount,
+            way.spread,
+            after,
+            search.length,
             margin=search.margin,
             check=search.check,
         )

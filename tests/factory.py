@@ -43,7 +43,7 @@ from leasehold.leasing.service import Service
 from leasehold.manager import monitor
 from leasehold.manager.task_runner import run_task
 from leasehold.model.caller import EVERYTHING, Caller, Sight
-from leasehold.model.draft import LeaseChanges, LeaseDraft, LendWish, SwapWish
+from leasehold.model.draft import LeaseChanges, LeaseDraft, SwapWish
 from leasehold.model.membership import Membership
 from leasehold.model.resource import FLOATING_IP, HOST, Disabling, Restriction
 from leasehold.resource_types.registry import load_types
@@ -241,9 +241,10 @@ class World:
     ) -> Lease:
         """Lend the hosts with these labels, or an amount of hosts, up to so many hours after `START`."""
         until = None if end is None else self.hour(end)
-        wish = LendWish("lent", to, until, hosts=labels, amount=amount)
         from leasehold.features.lending.lend import lend  # noqa: PLC0415 - the core's tests run without it
+        from leasehold.features.lending.model import LendWish  # noqa: PLC0415 - likewise
 
+        wish = LendWish("lent", to, until, hosts=labels, amount=amount)
         return lend(self.service, Caller("alice", lease.project_id), lease.id, wish)
 
     def heal_now(self, lease: Lease) -> Lease:

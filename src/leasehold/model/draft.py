@@ -130,24 +130,6 @@ class Once:
 
 
 @dataclass(frozen=True, slots=True)
-class LendWish:
-    """What of a lease to lend to which project: the `hosts`, by id or reference, or an `amount` of them.
-
-    Exactly one of the two is given. `end` None means the end of the lease, and `reservation_id` None its only
-    reservation of hosts. A claim says of which `published_offer` it is; `dry_run` is as in a `LeaseDraft`.
-    """
-
-    name: str
-    project_id: str
-    end: datetime | None = None
-    reservation_id: str | None = None
-    hosts: tuple[str, ...] = ()
-    amount: int | None = None
-    published_offer: str | None = None
-    dry_run: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class SwapWish:
     """Which resource of a lease to swap for another one: that on which `server` is, or the one named `resource`.
 

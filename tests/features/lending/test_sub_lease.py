@@ -14,10 +14,10 @@ import pytest
 from leasehold.conf.settings import LeaseSettings, LimitSettings
 from leasehold.db.past.record import SegmentFilter, each_segment
 from leasehold.features.lending.lend import lend
-from leasehold.features.lending.model import NotLendableError, SubLeaseFixedError, SubLeaseLevelError
+from leasehold.features.lending.model import LendWish, NotLendableError, SubLeaseFixedError, SubLeaseLevelError
 from leasehold.leasing.create import create_lease
 from leasehold.leasing.swap import swap_resource
-from leasehold.model.draft import LeaseDraft, LendWish, SwapWish
+from leasehold.model.draft import LeaseDraft, SwapWish
 from leasehold.model.errors import (
     ExternallyDeniedError,
     InUseError,

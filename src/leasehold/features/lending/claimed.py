@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.calendar.snapshot import Snapshot
+    from leasehold.features.lending.model import LendWish
     from leasehold.features.lending.published_offer import PublishedOffer
     from leasehold.leasing.deciding.source import Locked
-    from leasehold.model.draft import LendWish
     from leasehold.model.lease import Lease
 
 _SECOND: Final = timedelta(seconds=1)

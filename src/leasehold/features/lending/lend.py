@@ -50,10 +50,11 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.db.pool import LockedPools
+    from leasehold.features.lending.model import LendWish
     from leasehold.leasing.approval import Approval
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Allocation
-    from leasehold.model.draft import LendWish, Once
+    from leasehold.model.draft import Once
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
 

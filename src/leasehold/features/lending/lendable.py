@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from leasehold.features.lending.model import LendWish
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Allocation
-    from leasehold.model.draft import LendWish
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
     from leasehold.model.resource import Resource

@@ -1,15 +1,35 @@
-"""What refuses to publish, to claim or to lend, and changes of leases that were made so."""
+"""What a lease is asked to lend, and what refuses to publish, to claim or to lend, and changes of such leases."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leasehold.model.errors import ConflictError, TooManyError, some_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from leasehold.model.windows import Window
+
+
+@dataclass(frozen=True, slots=True)
+class LendWish:
+    """What of a lease to lend to which project: the `hosts`, by id or reference, or an `amount` of them.
+
+    Exactly one of the two is given. `end` None means the end of the lease, and `reservation_id` None its only
+    reservation of hosts. A claim says of which `published_offer` it is; `dry_run` is as in a `LeaseDraft`.
+    """
+
+    name: str
+    project_id: str
+    end: datetime | None = None
+    reservation_id: str | None = None
+    hosts: tuple[str, ...] = ()
+    amount: int | None = None
+    published_offer: str | None = None
+    dry_run: bool = False
 
 
 class TooManyPublishedError(TooManyError):

@@ -15,14 +15,14 @@ from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.features.lending import store as rows
 from leasehold.features.lending.lend import lend
 from leasehold.features.lending.lendable import check_lends, lendable_now, part_to_lend
-from leasehold.features.lending.model import FewerOfferedError, NotLendableError
+from leasehold.features.lending.model import FewerOfferedError, LendWish, NotLendableError
 from leasehold.features.lending.publish import absent, check_few, get_published
 from leasehold.features.lending.published_offer import OfferedPart, PublishedOffer
 from leasehold.leasing.dates import earliest
 from leasehold.leasing.deciding.allocations import held_by
 from leasehold.leasing.dry_run import tried
 from leasehold.leasing.unit import look_at
-from leasehold.model.draft import LendWish, Once
+from leasehold.model.draft import Once
 from leasehold.model.errors import (
     BusyError,
     InUseError,

@@ -11,8 +11,9 @@ from leasehold.api.handlers.lease import asking_once, matched_generation
 from leasehold.api.once import fingerprint, idempotency_key
 from leasehold.api.policies import host as host_rules
 from leasehold.features.lending.lend import lend, list_sub_leases
+from leasehold.features.lending.model import LendWish
 from leasehold.leasing.delete import delete_lease
-from leasehold.model.draft import LendWish, Once
+from leasehold.model.draft import Once
 from leasehold.model.errors import InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from leasehold.api.admission_control import AdmissionControl
-from leasehold.api.cloud_waits import MESSAGE
+from leasehold.api.limits.admission_control import AdmissionControl
+from leasehold.api.limits.cloud_waits import MESSAGE
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.cmd.web import make_app
 from tests.api.conftest import Client

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import event, update
 
-from leasehold.api.delete_waits import DeleteWaits, most_waiting
+from leasehold.api.limits.delete_waits import DeleteWaits, most_waiting
 from leasehold.cmd.web import make_app
 from leasehold.db.tables import leases
 from leasehold.model.states import LeaseStatus

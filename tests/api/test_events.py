@@ -14,8 +14,8 @@ from urllib.parse import quote
 import pytest
 from sqlalchemy import delete, update
 
-from leasehold.api.admission_control import AdmissionControl
-from leasehold.api.event_waits import EventWaits
+from leasehold.api.limits.admission_control import AdmissionControl
+from leasehold.api.limits.event_waits import EventWaits
 from leasehold.cmd.web import make_app
 from leasehold.conf.settings import ApiSettings
 from leasehold.db.event_log import mark_purged

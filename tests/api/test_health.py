@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import event
 
-from leasehold.api.admission_control import PUBLIC, AdmissionControl
 from leasehold.api.health import FRESH_SECONDS, STALE_SECONDS, HealthCheck
+from leasehold.api.limits.admission_control import PUBLIC, AdmissionControl
 from leasehold.cmd.web import make_app
 from tests.clocks import Ticks
 from tests.processes import wait_for

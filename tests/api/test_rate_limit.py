@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import bcrypt
 import pytest
 
-from leasehold.api import rate_limit
-from leasehold.api.rate_limit import Buckets, Logins
+from leasehold.api.limits import rate_limit
+from leasehold.api.limits.rate_limit import Buckets, Logins
 from leasehold.cmd.web import make_app
 from leasehold.conf.settings import RateSettings
 from leasehold.model.errors import (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bench.fill import filled
-from leasehold.api.admission_control import AdmissionControl
+from leasehold.api.limits.admission_control import AdmissionControl
 from leasehold.cmd.serve import ApiServer, listen
 from leasehold.cmd.slow_readers import RUNNING_SECONDS, SlowReaders
 from leasehold.conf.settings import ApiSettings

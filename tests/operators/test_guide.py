@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from leasehold import conf, features
-from leasehold.api.event_waits import most_with_threads
+from leasehold.api.limits.event_waits import most_with_threads
 from leasehold.cmd.serve import threads_for
 from leasehold.conf.settings import ApiSettings
 from leasehold.model.errors import LeaseholdError

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import falcon
 
 from leasehold.api import errors, metering, openapi, pipeline
-from leasehold.api.admission_control import AdmissionControl
 from leasehold.api.auth.strategies import open_authenticator
 from leasehold.api.call import Api
-from leasehold.api.cloud_waits import CloudWaits
-from leasehold.api.delete_waits import DeleteWaits
-from leasehold.api.event_waits import EventWaits
 from leasehold.api.health import HealthCheck
+from leasehold.api.limits.admission_control import AdmissionControl
+from leasehold.api.limits.cloud_waits import CloudWaits
+from leasehold.api.limits.delete_waits import DeleteWaits
+from leasehold.api.limits.event_waits import EventWaits
+from leasehold.api.limits.rate_limit import RateLimit
 from leasehold.api.policies.enforcer import Policies
 from leasehold.api.proxies import Proxies
-from leasehold.api.rate_limit import RateLimit
 from leasehold.api.router import Router
 from leasehold.conf.load import unset
 from leasehold.leasing.refusals import RefusalCounts

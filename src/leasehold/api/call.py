@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
     import falcon
 
-    from leasehold.api.admission_control import AdmissionControl, Permit
     from leasehold.api.auth.base import Authenticator
-    from leasehold.api.cloud_waits import CloudWaits
-    from leasehold.api.delete_waits import DeleteWaits
-    from leasehold.api.event_waits import EventWaits
     from leasehold.api.health import HealthCheck
+    from leasehold.api.limits.admission_control import AdmissionControl, Permit
+    from leasehold.api.limits.cloud_waits import CloudWaits
+    from leasehold.api.limits.delete_waits import DeleteWaits
+    from leasehold.api.limits.event_waits import EventWaits
+    from leasehold.api.limits.rate_limit import RateLimit
     from leasehold.api.listing import Listing
     from leasehold.api.policies.enforcer import Owned, Policies
-    from leasehold.api.rate_limit import RateLimit
     from leasehold.api.versions import Version
     from leasehold.conf.settings import ApiSettings
     from leasehold.leasing.refusals import RefusalCounts

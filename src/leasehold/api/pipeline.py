@@ -7,13 +7,13 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from leasehold.api import body, errors, request_ids, strict, versions
-from leasehold.api.admission_control import OUTSIDE
 from leasehold.api.call import NOBODY, Call, Text
 from leasehold.api.fillers import filled
 from leasehold.api.json_bytes import as_json
+from leasehold.api.limits.admission_control import OUTSIDE
+from leasehold.api.limits.parking import parking_of
 from leasehold.api.listing import Listing
 from leasehold.api.models.base import read
-from leasehold.api.parking import parking_of
 from leasehold.db.committed import noting_commits
 from leasehold.db.store import UnknownOutcomeError
 from leasehold.leasing.reading import queries

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from threading import Event
 
-from leasehold.api.admission_control import AdmissionControl
+from leasehold.api.limits.admission_control import AdmissionControl
 from leasehold.cmd.compose import build_service, load_calendars
 from leasehold.cmd.options import configure, explained
 from leasehold.cmd.serve import listen, serve, stopped_by_signal

@@ -12,7 +12,7 @@ from io import BytesIO
 from threading import RLock
 from typing import TYPE_CHECKING
 
-from leasehold.api.rate_limit import CREDENTIALS
+from leasehold.api.limits.rate_limit import CREDENTIALS
 from leasehold.features.registry import FEATURES
 
 if TYPE_CHECKING:

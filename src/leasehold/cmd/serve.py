@@ -14,10 +14,10 @@ from waitress.channel import HTTPChannel
 from waitress.server import BaseWSGIServer, create_server
 from waitress.task import WSGITask
 
-from leasehold.api.admission_control import PUBLIC
-from leasehold.api.cloud_waits import most_asking
-from leasehold.api.delete_waits import most_waiting
-from leasehold.api.parking import ENVIRON_KEY, Parked, Parking
+from leasehold.api.limits.admission_control import PUBLIC
+from leasehold.api.limits.cloud_waits import most_asking
+from leasehold.api.limits.delete_waits import most_waiting
+from leasehold.api.limits.parking import ENVIRON_KEY, Parked, Parking
 from leasehold.cmd.intake import Intake
 from leasehold.cmd.signals import SIGNALS
 from leasehold.cmd.slow_readers import RUNNING_SECONDS, STOPPING_SECONDS, SlowReaders
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from waitress.adjustments import Adjustments
     from waitress.task import ThreadedTaskDispatcher
 
-    from leasehold.api.admission_control import AdmissionControl
     from leasehold.api.app import App
+    from leasehold.api.limits.admission_control import AdmissionControl
     from leasehold.conf.settings import ApiSettings
 
 log = logging.getLogger(__name__)
@@ -157,7 +157,7 @@ def listen(app: App, settings: ApiSettings, admission: AdmissionControl) -> ApiS
     """Return a server whose port is open; raises ConfigurationError when the port is not available.
 
     It has a thread for each request that has a permit, or waits for a permit, a deletion or the cloud, and some threads
-    for requests that are shed. A request that waits for an event is parked (`api/parking.py`): it has a connection.
+    for requests that are shed. One that waits for an event is parked (`api/limits/parking.py`), with its connection.
     """
     sockets: dict[int, Any] = {}
     try:

@@ -6,7 +6,7 @@ import sys
 from threading import Event
 from typing import TYPE_CHECKING
 
-from leasehold.api.admission_control import AdmissionControl
+from leasehold.api.limits.admission_control import AdmissionControl
 from leasehold.cloud.sandbox import seed
 from leasehold.cmd.compose import build_service, load_calendars, managing
 from leasehold.cmd.options import configure, explained

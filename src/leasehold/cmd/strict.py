@@ -13,13 +13,13 @@ from waitress.receiver import ChunkedReceiver
 from waitress.utilities import BadRequest, Error
 
 from leasehold.api import errors, request_ids
-from leasehold.api.admission_control import overloaded
+from leasehold.api.limits.admission_control import overloaded
 from leasehold.metrics.request import FULL
 
 if TYPE_CHECKING:
     from waitress.adjustments import Adjustments
 
-    from leasehold.api.parking import Parking
+    from leasehold.api.limits.parking import Parking
     from leasehold.cmd.intake import BodyBuffer, Intake
     from leasehold.model.errors import LeaseholdError
 

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from oslo_config import cfg
     from oslo_policy import policy
 
-    from leasehold.api.admission_control import AdmissionControl
     from leasehold.api.app import App
     from leasehold.api.call import Filler
+    from leasehold.api.limits.admission_control import AdmissionControl
     from leasehold.api.mount import MakeMount
     from leasehold.api.route import Route
     from leasehold.conf.settings import ApiSettings

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from falcon import testing
 
-from leasehold.api.admission_control import AdmissionControl
+from leasehold.api.limits.admission_control import AdmissionControl
 from leasehold.cmd.web import make_app
 from tests.factory import instances
 from tests.processes import wait_for

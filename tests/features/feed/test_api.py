@@ -13,7 +13,7 @@ import pytest
 from icalendar import Calendar
 from sqlalchemy import update
 
-from leasehold.api import rate_limit
+from leasehold.api.limits import rate_limit
 from leasehold.cmd.web import make_app
 from leasehold.conf.settings import RateSettings
 from leasehold.db.tables import leases

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from leasehold.api import dates
 from leasehold.api.call import Reply
-from leasehold.api.event_waits import Waiter
+from leasehold.api.limits.event_waits import Waiter
+from leasehold.api.limits.parking import parking_of
 from leasehold.api.paging import LONGEST_PAGE, asked_words
-from leasehold.api.parking import parking_of
 from leasehold.api.versions import FILTERS
 from leasehold.api.views.event_log import show_page
 from leasehold.leasing.reading.event_log import latest, read_events

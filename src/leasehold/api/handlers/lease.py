@@ -12,11 +12,11 @@ from itertools import starmap
 from typing import TYPE_CHECKING
 
 from leasehold.api import dates
-from leasehold.api.admission_control import MESSAGE
 from leasehold.api.before_end import ON_START, check_actions, check_before_end
 from leasehold.api.call import Reply
 from leasehold.api.handlers.lease_then import AS_OF, show_then
 from leasehold.api.lease_filter import asked_part
+from leasehold.api.limits.admission_control import MESSAGE
 from leasehold.api.listing import Listing
 from leasehold.api.once import IF_MATCH, amending_once, check_once, fingerprint, idempotency_key
 from leasehold.api.policies import host as host_rules

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs, urlencode
 
 from leasehold.api import body as bodies
-from leasehold.api.admission_control import overloaded
 from leasehold.api.call import Reply
 from leasehold.api.errors import MalformedRequestError
+from leasehold.api.limits.admission_control import overloaded
 from leasehold.api.models.base import read
 from leasehold.api.versions import MAXIMUM
 from leasehold.features.console import browser, views

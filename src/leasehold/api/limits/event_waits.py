@@ -19,7 +19,7 @@ from leasehold.db.event_log import last_by_project, log_state
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from leasehold.api.admission_control import AdmissionControl
+    from leasehold.api.limits.admission_control import AdmissionControl
     from leasehold.conf.settings import ApiSettings
     from leasehold.db.store import Database
 

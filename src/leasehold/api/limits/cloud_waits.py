@@ -9,14 +9,14 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from leasehold.api.shares import Shares
+from leasehold.api.limits.shares import Shares
 from leasehold.cloud.ports import CloudTransientError
 from leasehold.metrics.request import CLOUD, count_shed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from leasehold.api.admission_control import Permit
+    from leasehold.api.limits.admission_control import Permit
     from leasehold.conf.settings import ApiSettings
 
 MESSAGE = "the cloud answers slowly, and too many requests wait for it already"

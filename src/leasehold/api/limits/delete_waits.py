@@ -9,7 +9,7 @@ from __future__ import annotations
 from threading import Event, Lock
 from typing import TYPE_CHECKING
 
-from leasehold.api.shares import Shares
+from leasehold.api.limits.shares import Shares
 from leasehold.leasing.delete import wait_until_gone
 
 if TYPE_CHECKING:

@@ -204,6 +204,17 @@ def test_what_is_done_names_files_that_exist() -> None:
         assert named or not state.startswith("**done**"), key
 
 
+def test_code_names_files_that_exist() -> None:
+    bases = (ROOT, ROOT / "tests", ROOT / "src" / "leasehold")
+    gone = [
+        (str(path.relative_to(ROOT)), name)
+        for path in MODULES
+        for name in re.findall(r"`([a-z_]+(?:/[a-z_]+)*\.py)`", path.read_text())
+        if not any((base / name).exists() for base in (path.parent, *bases))
+    ]
+    assert not gone
+
+
 def test_each_trust_boundary_names_tests_that_exist() -> None:
     rows = re.findall(r"^\| [^-|]+ \| [^|]+ \| (.*) \|$", (ROOT / "SECURITY.md").read_text(), re.MULTILINE)
     named = [re.findall(r"`((?:tests|nova-filter)/[\w./-]+)`", row) for row in rows if "tests/" in row]

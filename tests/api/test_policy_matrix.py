@@ -144,7 +144,7 @@ WITHIN = {
 """Rules that no route asks for, because they say what a request that is allowed may ask for or get.
 
 `test_disabling.py`, `test_endings.py`, `test_best_effort.py`, `test_on_behalf.py`, `test_open_ended.py`,
-`test_sharing.py`, `features/lease_history`, `features/timeline`, `test_templates.py`; there also who made a template,
+`test_sharing.py`, `features/lease_history`, `features/timeline`, `features/template`; there also who made a template,
 and managers."""
 
 V1_2 = {"OpenStack-API-Version": "reservation 1.2"}

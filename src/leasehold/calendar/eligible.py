@@ -115,10 +115,10 @@ class Eligible:
         return replace(self, offered=self.bookable() & mask)
 
     def closed(self) -> Eligible:
-        """Return nothing: a lease may keep what it has."""
+        """Close everything; a lease may keep what it has."""
         return replace(self, offered=np.zeros(len(self.resources), np.bool_))
 
-    # ------------------------------------------------------------ more, by name
+    # ------------------------------------------------------------ other resources, by name
 
     def seen_by(self, lease_id: str) -> Eligible:
         """Open to a lease what is held for it."""

@@ -1,8 +1,8 @@
-"""The catalogue: every error that a client can cause, each with a stable code and its HTTP status.
+"""The catalogue: the errors of the core that a client can cause, each with a stable code and its HTTP status.
 
 The message of an error is a sentence for the person who made the request and names the next step.
 Codes never change once released; clients may match on them. The API turns these into answers in
-`leasehold.api.errors`; nothing else maps errors to HTTP.
+`leasehold.api.errors`; nothing else maps errors to HTTP. Errors of a feature are in its module `model`.
 """
 
 from __future__ import annotations

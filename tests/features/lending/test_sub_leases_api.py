@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 V1_3 = {"OpenStack-API-Version": "reservation 1.3"}
 ALT = {**MEMBER, "X-Project-Id": "alt", "X-User-Id": "bob"}
 LENDER = {**ADMIN, "X-Project-Id": MEMBER["X-Project-Id"]}
-"""An administrator in the project of the lease: members publish an offer instead (`test_sub_offers.py`)."""
+"""An administrator in the project of the lease: members publish an offer instead (`test_sub_offers_api.py`)."""
 
 
 def active(site: World, many: int = 2) -> dict[str, Any]:

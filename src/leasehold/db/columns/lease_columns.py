@@ -1,7 +1,7 @@
 """The columns of leases, of their reservations and of their events: each stands here once.
 
 What is selected, inserted and updated is made of these lists, and so is the state of a lease in its history, which is
-JSON (`db/lease_state.py`). They are in the order in which rows are read (`db/leases/lease.py`, `lease_parts.py`).
+JSON (`db/lease_state.py`). They are in the order in which rows are read (`db/leases/`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Offers that hold what they show (feature I6, decision 0073): one call turns one into a lease, or it lapses.
 
-An offer is a lease in a status of its own, with its resources. It is decided like any lease (`create.py`).
+An offer is a lease in a status of its own, with its resources. It is decided like any lease (`leasing/create.py`).
 """
 
 from __future__ import annotations

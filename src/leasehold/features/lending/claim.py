@@ -1,6 +1,6 @@
 """Make a lease of a part of a published offer (feature I3).
 
-Of a resource it is made in the ordinary way of a new lease; of hosts of a lease it is a sub-lease (`sub_offer.py`).
+Of a resource it is made in the ordinary way of a new lease; of hosts of a lease it is a sub-lease (`publish_part.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Published offers: owners publish and withdraw them, others see what is open to them (feature I2, decision 0108).
 
-Those of hosts of a lease are published in `sub_offer.py`, and seen and withdrawn here too. Whatever depends on the
+Those of hosts of a lease are published in `publish_part.py`, and seen and withdrawn here too. Whatever depends on the
 offers of a resource is decided under the lock of its pool.
 """
 

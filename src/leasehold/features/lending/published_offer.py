@@ -1,7 +1,7 @@
 """Published offers: what an owner or a lessee lends for a window, to whoever claims it (features I2 to I4).
 
-They hold nothing, unlike held offers (`held_offer.py`). An owner offers a resource (decision 0108), a lessee some hosts
-of its lease (decision 0111).
+They hold nothing, unlike held offers (`model/held_offer.py`). An owner offers a resource (decision 0108), a lessee some
+hosts of its lease (decision 0111).
 """
 
 from __future__ import annotations

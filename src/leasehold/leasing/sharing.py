@@ -1,4 +1,4 @@
-"""With whom a lease may be shared: who may use all that it has (feature I7, decision 0074)."""
+"""With whom a lease may be shared: who may use all that it has (feature I7, decision 0112)."""
 
 from __future__ import annotations
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 import sqlalchemy as sa
 
+from leasehold.db.store import LOCK_ORDER
+from leasehold.features.registry import NAMES, all_tables
 from tests.servers import Server, new_database, running_mariadb, running_postgresql
 
 if TYPE_CHECKING:
@@ -202,6 +204,17 @@ def test_what_is_done_names_files_that_exist() -> None:
         assert all(named.values()), (key, named)
         assert state.startswith(("**done**", "**partly**", "not yet")), (key, state)
         assert named or not state.startswith("**done**"), key
+
+
+def test_the_design_has_every_table_and_feature_and_the_lock_order() -> None:
+    text = DESIGN.read_text()
+    tables = re.search(r"\n## 3\. .*?(?=\n## 4\. )", text, re.DOTALL)
+    assert tables is not None
+    rows = re.findall(r"^\| (`.*?`) \|", tables[0], re.MULTILINE)
+    assert sorted(name for row in rows for name in re.findall(r"`(\w+)`", row)) == sorted(all_tables().tables)
+    positions = [tables[0].rindex(f"`{name}`") for name in LOCK_ORDER]
+    assert positions == sorted(positions)
+    assert set(re.findall(r"^\| `(\w+)` \| [^|]* \|$", text.split("\n## 9. ")[1], re.MULTILINE)) >= set(NAMES)
 
 
 def test_code_names_files_that_exist() -> None:

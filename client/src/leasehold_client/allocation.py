@@ -37,7 +37,6 @@ class Allocation:
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Allocation:
-        """Return the bookings of an answer."""
         bookings = (read_as(Booking, each, reservation_id=each["id"]) for each in values["reservations"])
         return cls(str(values["resource_id"]), tuple(bookings), values)
 

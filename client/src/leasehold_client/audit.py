@@ -38,7 +38,6 @@ class AuditReport(Answer):
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> AuditReport:
-        """Return the report of an answer."""
         return read_as(cls, values, findings=[Finding.read(each) for each in values["findings"]])
 
 

@@ -41,7 +41,6 @@ class Availability(Answer):
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Availability:
-        """Return the availability of an answer."""
         columns = values["steps"]
         starts = [read_time(each) for each in columns["from"]]
         ends = [*starts[1:], read_time(values["to"])]
@@ -64,7 +63,6 @@ class FreeWindow(Answer):
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> FreeWindow:
-        """Return the window of an answer."""
         return read_as(cls, values, amounts=tuple(each["amount"] for each in values["reservations"]))
 
 
@@ -77,7 +75,6 @@ class NoWindow:
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> NoWindow:
-        """Return the refusal of an answer."""
         error = ApiError(_NO_WINDOW, values["error_message"], values["code"], None, values["details"])
         return cls(values["alternative"], error)
 
@@ -141,7 +138,6 @@ class Askable:
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Askable:
-        """Return the property of an answer."""
         return cls(values["property"], tuple(values["values"]), values["left_out"])
 
 

@@ -24,7 +24,6 @@ class Feed(Answer):
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Feed:
-        """Return the feed of an answer."""
         return read_as(cls, values, url=values.get("url"))
 
 

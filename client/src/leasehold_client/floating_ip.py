@@ -29,7 +29,6 @@ class FloatingIp(Answer):
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> FloatingIp:
-        """Return the address of an answer."""
         where = {"address": values["floating_ip_address"], "network_id": values["floating_network_id"]}
         return read_as(cls, values, **where)
 

@@ -56,7 +56,6 @@ class Forecast(Answer):
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Forecast:
-        """Return the forecast of an answer."""
         columns = values["steps"]
         starts = [read_time(each) for each in columns["from"]]
         ends = [*starts[1:], read_time(values["to"])]

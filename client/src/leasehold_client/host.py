@@ -26,7 +26,6 @@ class Host(Answer):
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Host:
-        """Return the host of an answer."""
         sizes = {key: values[key] or 0 for key in ("vcpus", "memory_mb", "local_gb")}
         return read_as(cls, values, id=str(values["id"]), name=values["hypervisor_hostname"] or "", **sizes)
 

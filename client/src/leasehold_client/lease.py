@@ -66,7 +66,6 @@ class Lease(Answer):
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Lease:
-        """Return the lease of an answer."""
         parts = tuple(map(Reservation.read, values["reservations"]))
         return read_as(cls, values, status_reason=values.get("status_reason"), reservations=parts)
 

@@ -66,7 +66,6 @@ class LeaseHistory:
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> LeaseHistory:
-        """Return the history of an answer."""
         held = values["held"]
         changes = [_change(each, first=number == 0) for number, each in enumerate(values["changes"])]
         return cls(changes, None if held is None else [Held.read(each) for each in held], values)

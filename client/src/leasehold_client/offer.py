@@ -35,7 +35,6 @@ class Offer(Answer):
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Offer:
-        """Return the offer of an answer."""
         return read_as(cls, values, expires=read_time(values["expires_at"]), lease=Lease.read(values["lease"]))
 
 

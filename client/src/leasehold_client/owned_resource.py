@@ -37,7 +37,6 @@ class OwnedResource(Answer):
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> OwnedResource:
-        """Return the resource of an answer."""
         return read_as(cls, values, leases=[OwnedUse.read(each) for each in values["leases"]])
 
 

@@ -23,7 +23,6 @@ class Property:
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Property:
-        """Return the property of an answer."""
         return cls(values["property"], values.get("private"), tuple(values.get("values") or ()))
 
 

@@ -36,7 +36,6 @@ class PublishedOffer(Answer):
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> PublishedOffer:
-        """Return the offer of an answer."""
         free = [(read_time(each["start_date"]), read_time(each["end_date"])) for each in values.get("free", ())]
         return read_as(cls, values, free=free)
 

@@ -27,7 +27,6 @@ class ResourceType(Answer):
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> ResourceType:
-        """Return the type of an answer."""
         return read_as(cls, values, name=values["resource_type"])
 
 

@@ -31,7 +31,6 @@ class Occurrence(Answer):
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Occurrence:
-        """Return the occurrence of an answer."""
         refused, planned = values["refused"], values.get("planned")
         return read_as(
             cls,
@@ -53,7 +52,6 @@ class Series(Answer):
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Series:
-        """Return the series of an answer."""
         return read_as(cls, values, occurrences=tuple(map(Occurrence.read, values["occurrences"])))
 
 

@@ -32,7 +32,6 @@ class Subscription(Answer):
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Subscription:
-        """Return the subscription of an answer."""
         return read_as(cls, values, secret=values.get("secret"))
 
 

@@ -27,7 +27,6 @@ class Template(Answer):
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Template:
-        """Return the template of an answer."""
         seconds = values["duration_seconds"]
         lasts = None if seconds is None else timedelta(seconds=seconds)
         return read_as(cls, values, lasts=lasts, reservations=tuple(values["reservations"] or ()))

@@ -36,7 +36,6 @@ class BusChannel(Channel):
         return ""
 
     def opened(self, _subscription: Subscription, _settings: DeliverySettings) -> AbstractContextManager[BusSender]:
-        """Return the sender."""
         return nullcontext(self._sender)
 
 

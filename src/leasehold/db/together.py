@@ -48,7 +48,6 @@ class Together:
     """
 
     def __init__(self, connection: Connection) -> None:
-        """Collect what is to be written by this connection."""
         self._connection = connection
         self._writes: _Writes = []
         self._written = 0

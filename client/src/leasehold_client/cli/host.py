@@ -45,7 +45,6 @@ class ShowHost(ShowThing):
     kind = _KIND
 
     def shown(self, found: Host) -> dict[str, object]:
-        """Return what is shown of it."""
         return plain_fields(found)
 
 

@@ -40,7 +40,6 @@ class ShowPublished(ShowThing):
     kind = _KIND
 
     def shown(self, found: PublishedOffer) -> dict[str, object]:
-        """Return what is shown of it."""
         whole = self.client.published_offers.get(found.id)
         return offer_fields(self, whole)
 

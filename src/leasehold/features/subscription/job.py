@@ -45,7 +45,6 @@ class Deliverer(PeriodicThread):
         self._pool: WorkerPool[DeliveryClaim] = WorkerPool(self._threads, self._work, _nothing, "delivery")
 
     def start(self) -> None:
-        """Start the threads."""
         self._pool.start()
         super().start()
 

@@ -99,7 +99,6 @@ class Webhooks(Channel):
             raise InvalidInputError(message, field="target")
 
     def secret(self) -> str:
-        """Return what signs the deliveries."""
         return new_secret()
 
     def opened(self, subscription: Subscription, settings: DeliverySettings) -> AbstractContextManager[WebhookSender]:

@@ -6,33 +6,26 @@ The lease keeps the resources it holds if possible. All reservations change or n
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy.exc import IntegrityError
-
-from leasehold.db.idempotency import keep_key
-from leasehold.db.leases.lease import save_lease
-from leasehold.db.outbox import put_event
-from leasehold.db.task import LEASE, hurry_task
 from leasehold.enforcement.external import ExternalCall
 from leasehold.leasing.amended import Amendment
-from leasehold.leasing.approval import Approval, approved
+from leasehold.leasing.carry_out import carry_out
 from leasehold.leasing.dates import check_open_end, new_window
 from leasehold.leasing.deciding.allocations import held_by, pools_of
+from leasehold.leasing.deciding.decision import Decision
 from leasehold.leasing.deciding.default_properties import condition_in, names_properties
-from leasehold.leasing.deciding.flags import put_flag_event, with_flags
-from leasehold.leasing.dry_run import tried, undo
+from leasehold.leasing.deciding.flags import with_flags
 from leasehold.leasing.external_view import ExternalView
-from leasehold.leasing.lapse import decide_anew
+from leasehold.leasing.locks import look_again, look_at
 from leasehold.leasing.once import done_before
 from leasehold.leasing.requests import Read, conditions_of, ending_of, no_show_of, place_of, read_requests
-from leasehold.leasing.room.reallocation import Reallocation
+from leasehold.leasing.room.reallocation import Reallocated, Reallocation
 from leasehold.leasing.sharing import check_sharing
 from leasehold.leasing.steps import vacating
 from leasehold.leasing.steps.vacating import Vacated
 from leasehold.leasing.sub_lease import check_not_lending
-from leasehold.leasing.unit import bump_and_hurry, lock_as_seen, look_again, look_at
+from leasehold.leasing.unit import Order
 from leasehold.metrics.decision import decision
 from leasehold.model.caller import EVERYTHING, Caller
 from leasehold.model.errors import (
@@ -53,15 +46,10 @@ from leasehold.model.tries import as_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import datetime
 
-    from sqlalchemy import Connection
-
-    from leasehold.leasing.create import Along
-    from leasehold.leasing.deciding.calendars import Evaluated
-    from leasehold.leasing.deciding.flags import Flags
+    from leasehold.leasing.locks import Locks
     from leasehold.leasing.service import Service
-    from leasehold.model.allocation import Pick
+    from leasehold.leasing.unit import Along, Unit
     from leasehold.model.caller import Sight
     from leasehold.model.draft import LeaseChanges, Once
     from leasehold.model.lease import Lease
@@ -91,11 +79,9 @@ def amend_lease(
     or ending, or when it changed during each of five tries; InvalidInputError for a change that is not allowed;
     LendingError for a lease that lends; those of its source, and of `check_sharing`;
     WaitingLeaseError for the reservations of a lease that waits; ConflictError for dropping all that it has;
-    NotEnoughError or InUseError when it does not fit; the errors of `vacating.named` and of `approved`.
+    NotEnoughError or InUseError when it does not fit; the errors of `vacating.named` and of `carry_out`.
     """
-    lease = _amend(service, lease_id, changes, if_generation, sight, once, along)
-    service.wake()
-    return lease
+    return _amend(service, lease_id, changes, if_generation, sight, once, along)
 
 
 @decision("amend, dry run")
@@ -107,7 +93,7 @@ def try_amendment(
     sight: Sight = EVERYTHING,
 ) -> Lease:
     """Return the lease as `amend_lease` would change it, with its allocations, and leave no trace; raises the same."""
-    return tried(lambda: _amend(service, lease_id, replace(changes, dry_run=True), if_generation, sight, None))
+    return _amend(service, lease_id, replace(changes, dry_run=True), if_generation, sight)
 
 
 def _amend(
@@ -116,13 +102,15 @@ def _amend(
     changes: LeaseChanges,
     if_generation: int | None,
     sight: Sight,
-    once: Once | None,
+    once: Once | None = None,
     along: Along | None = None,
 ) -> Lease:
     def attempt() -> Lease:
-        if done := _done_before(service, once):
-            return done
-        seen = _see(service, lease_id, if_generation)
+        with service.db.reading() as connection:
+            if done := done_before(connection, once):
+                return done
+            seen = look_at(connection, lease_id)
+        _check_changeable(seen, if_generation)
         if changes.nothing:
             return seen
         source = service.source_of(seen)
@@ -138,44 +126,21 @@ def _amend(
         amendment = _read(service, seen, changes, sight) if vacated is None else _without(changes, sight, vacated)
         if changes.drops or changes.vacates or any(map(amendment.asks_more, seen.kept)):
             source.check_exchange(seen)
-        decide = partial(_decide, service, seen, amendment, once, along)
-        if seen.is_maintenance:
-            # The window is the operator's own, and nobody approved it when it was made.
-            return decide(Approval(needed=False))
-        return approved(service, ExternalCall.UPDATE, seen.project_id, decide)
+        # The window of a maintenance is the operator's own, and nobody approved it when it was made.
+        asks = None if seen.is_maintenance else (ExternalCall.UPDATE, seen.project_id)
+        conditions = _conditions(service, seen, amendment)
+        order = Order(conditions, asks, once, dry_run=changes.dry_run, along=along)
+        return carry_out(service, order, _Amending(seen, amendment))
 
     return look_again(lease_id, attempt)
 
 
-def _decide(
-    service: Service, seen: Lease, amendment: Amendment, once: Once | None, along: Along | None, approval: Approval
-) -> Lease:
-    try:
-        work = _Work(service, seen, amendment, once, along, approval)
-        return decide_anew(service, work, _conditions(service, seen, amendment))
-    except IntegrityError:
-        # A request about another lease may have committed with this key at the same time, which raises its own error.
-        if done := _done_before(service, once):
-            return done
-        raise
-
-
-def _done_before(service: Service, once: Once | None) -> Lease | None:
-    if once is None:
-        return None
-    with service.db.reading() as connection:
-        return done_before(connection, once)
-
-
-def _see(service: Service, lease_id: str, if_generation: int | None) -> Lease:
-    with service.db.reading() as connection:
-        lease = look_at(connection, lease_id)
+def _check_changeable(lease: Lease, if_generation: int | None) -> None:
     if not can(lease.status, Trigger.AMENDED):
         message = f"The lease is {lease.status}; change it when that is done."
         raise BusyError(message)
     if if_generation not in (None, lease.generation):
         raise StaleError
-    return lease
 
 
 def _check_drops(lease: Lease, changes: LeaseChanges) -> None:
@@ -279,98 +244,81 @@ def _named(by_id: Mapping[str, Reservation], raw: Mapping[str, Any]) -> Reservat
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
-    """The transaction, which may have to run more than once."""
+class _Amending:
+    """The use case, about the lease as it was `seen`."""
 
-    service: Service
     seen: Lease
     amendment: Amendment
-    once: Once | None
-    along: Along | None
-    approval: Approval
 
-    def __call__(self, evaluated: Evaluated, connection: Connection) -> Lease:
-        lease = self._amended(evaluated, connection)
-        if self.along is not None:
-            self.along(connection, lease)
-        if self.amendment.changes.dry_run:
-            raise undo(connection, lease)
-        if self.once is not None:
-            keep_key(connection, self.once.project_id, self.once.key, self.once.digest, lease.id, self.service.now())
-        return lease
-
-    def _amended(self, evaluated: Evaluated, connection: Connection) -> Lease:
-        now, changes = self.service.now(), self.amendment.changes
-        pools = set() if changes.moves_nothing or self.seen.waits else pools_of(self.seen, self.service.types)
-        if not changes.moves_nothing:
-            seen = as_of(self.seen, now)
-            after = self.amendment.applied(seen, new_window(seen, changes, now), now)
-            self.service.enforcement.check_update(seen, after, self.service.deciding(connection, now))
-        generations, lease = lock_as_seen(connection, self.seen, pools)
-        now = self.service.now()
+    def __call__(self, unit: Unit) -> Decision:
+        service, changes, now = unit.service, self.amendment.changes, unit.now
         if changes.moves_nothing:
-            return self._describe(connection, lease, now)
+            locks, lease = unit.lock_as_seen(self.seen, ())
+            return self._described(service, lease, locks)
+        seen = as_of(self.seen, now)
+        proposed = self.amendment.applied(seen, new_window(seen, changes, now), now)
+        service.enforcement.check_update(seen, proposed, service.deciding(unit.connection, now))
+        pools = set() if self.seen.waits else pools_of(self.seen, service.types)
+        locks, lease = unit.lock_as_seen(self.seen, pools)
         if lease.waits:
-            return self._wait(connection, lease, now)
-        window = new_window(lease, changes, now)
-        source = self.service.source_of(lease)
-        source.check_window(connection, lease, window, now)
-        check_not_lending(connection, lease)
+            return self._waiting(service, lease, locks)
+        return self._moved(unit, lease, locks)
+
+    def _moved(self, unit: Unit, lease: Lease, locks: Locks) -> Decision:
+        """Return the change of dates or reservations, with what the lease has then."""
+        service, changes, now = unit.service, self.amendment.changes, locks.now
+        window, source = new_window(lease, changes, now), service.source_of(lease)
+        source.check_window(locks.connection, lease, window, now)
+        check_not_lending(locks.connection, lease)
         self.amendment.check_endings(lease, now)
-        after = self.amendment.applied(lease, window, now)
-        check_sharing(self.service, connection, lease, after, now)
-        after = rearmed(lease, after, now, self.service.settings.manager.warn_before_end)
-
-        def approve(picks: Mapping[str, Sequence[Pick]], moved: object) -> None:
-            times = [event.time for event in after.events]
-            chosen = {part: sorted(each, key=lambda pick: pick.resource_number) for part, each in picks.items()}
-            self.approval.require(
-                (after.window, times, chosen, moved),
-                lambda: ExternalView(self.service, connection).amendment(changes, lease, after, picks),
-            )
-
-        flags: Mapping[str, Flags] = {}
+        after = self._rearmed(service, lease, self.amendment.applied(lease, window, now), locks)
+        gets = _as_it_is(lease)
         if source.reallocates:
-            asking = (self.service, connection, self.amendment, evaluated, generations, lease, window, now, approve)
-            flags = Reallocation(*asking).promise()
-        else:
-            approve({part.id: [held.pick for held in held_by(part, lease)] for part in lease.kept}, ())
-        after = save_lease(connection, lease, with_flags(after, flags), now)
-        hurry_task(connection, LEASE, lease.id, now)
-        bump_and_hurry(connection, generations, now)
-        put_event(connection, "lease.update", after, now)
-        put_flag_event(connection, lease, after, now)
+            gets = Reallocation(unit, locks, self.amendment, lease, window).decided()
+        times = [event.time for event in after.events]
+        chosen = {part: sorted(each, key=lambda pick: pick.resource_number) for part, each in gets.picks.items()}
+        unit.approval.require(
+            (after.window, times, chosen, gets.moved),
+            lambda: ExternalView(service, unit.connection).amendment(changes, lease, after, gets.picks),
+        )
+        news = ["lease.update"]
         if lease.reached(EventType.BEFORE_END) and not after.reached(EventType.BEFORE_END):
-            put_event(connection, "lease.event.before_end_lease.stop", after, now)
-        return after
+            news.append("lease.event.before_end_lease.stop")
+        after = with_flags(after, gets.flags)
+        return Decision(locks=locks, lease=after, before=lease, writes=gets.writes, news=news, due=now, frees=True)
 
-    def _describe(self, connection: Connection, lease: Lease, now: datetime) -> Lease:
-        """Change only what no allocation depends on."""
+    def _described(self, service: Service, lease: Lease, locks: Locks) -> Decision:
+        """Return the change of what no allocation depends on."""
         after = move(self.amendment.changes.described(lease), Trigger.AMENDED)
-        check_sharing(self.service, connection, lease, after, now)
-        after = rearmed(lease, after, now, self.service.settings.manager.warn_before_end)
-        after = save_lease(connection, lease, after, now)
-        if after.name != lease.name:
-            put_event(connection, LeaseNews.RENAMED, after, now)
-        if after.heal_policy != lease.heal_policy:
-            put_event(connection, LeaseNews.HEAL_POLICY, after, now)
-        if after.reminders != lease.reminders:
-            put_event(connection, LeaseNews.REMINDERS, after, now)
-        if after.shared_with != lease.shared_with:
-            hurry_task(connection, LEASE, lease.id, now)
-            put_event(connection, "lease.update", after, now)
-        return after
+        after = self._rearmed(service, lease, after, locks)
+        shared = after.shared_with != lease.shared_with
+        news = {
+            LeaseNews.RENAMED: after.name != lease.name,
+            LeaseNews.HEAL_POLICY: after.heal_policy != lease.heal_policy,
+            LeaseNews.REMINDERS: after.reminders != lease.reminders,
+            "lease.update": shared,
+        }
+        told = [event for event, changed in news.items() if changed]
+        return Decision(locks=locks, lease=after, before=lease, news=told, due=locks.now if shared else None)
 
-    def _wait(self, connection: Connection, lease: Lease, now: datetime) -> Lease:
-        """Change the dates of a lease that waits, and try it at once; what it waits with counts from now on."""
-        current = as_of(lease, now)
-        window = new_window(current, self.amendment.changes, now)
+    def _waiting(self, service: Service, lease: Lease, locks: Locks) -> Decision:
+        """Return the change of a lease that waits, which is tried at once; what it waits with counts from now on."""
+        current = as_of(lease, locks.now)
+        window = new_window(current, self.amendment.changes, locks.now)
         if not window.duration:
             message = "A lease that waits has to end after its start; delete it if it is not needed any more."
             raise InvalidInputError(message, field="end_date")
-        after = replace(self.amendment.applied(current, window, now), status_reason=lease.status_reason)
-        check_sharing(self.service, connection, lease, after, now)
-        after = save_lease(connection, lease, after, now)
-        hurry_task(connection, LEASE, lease.id, now)
-        put_event(connection, "lease.update", after, now)
-        return after
+        after = replace(self.amendment.applied(current, window, locks.now), status_reason=lease.status_reason)
+        check_sharing(service, locks.connection, lease, after, locks.now)
+        return Decision(locks=locks, lease=after, before=lease, news=["lease.update"], due=locks.now)
+
+    def _rearmed(self, service: Service, lease: Lease, after: Lease, locks: Locks) -> Lease:
+        """Return the changed lease with its warnings set anew; raises the errors of `check_sharing`."""
+        check_sharing(service, locks.connection, lease, after, locks.now)
+        return rearmed(lease, after, locks.now, service.settings.manager.warn_before_end)
+
+
+def _as_it_is(lease: Lease) -> Reallocated:
+    """Return that a lease keeps what it has."""
+    picks = {part.id: [held.pick for held in held_by(part, lease)] for part in lease.kept}
+    return Reallocated(picks, moved=(), writes=(), flags={})

@@ -45,6 +45,10 @@ class Approval:
             raise UnapprovedError(decision, body())
 
 
+UNASKED = Approval(needed=False)
+"""Nobody has to approve."""
+
+
 def approved(service: Service, call: ExternalCall, project_id: str, decide: Callable[[Approval], Result]) -> Result:
     """Return what `decide` returns, which commits only if it gets the approval of its decision.
 
@@ -52,7 +56,7 @@ def approved(service: Service, call: ExternalCall, project_id: str, decide: Call
     and UnsettledError if each approved decision was overtaken by another request.
     """
     if not service.enforcement.asks(call, project_id):
-        return decide(Approval(needed=False))
+        return decide(UNASKED)
     approval = Approval(needed=True)
     for left in range(QUESTIONS, -1, -1):
         try:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from leasehold.db.allocation import end_allocations
-from leasehold.db.leases.lease import find_lease, save_lease
-from leasehold.db.outbox import put_event
-from leasehold.db.pool import lock_pools
-from leasehold.db.task import LEASE, hurry_task
+from leasehold.db.leases.lease import find_lease
 from leasehold.leasing.deciding.allocations import pools_of
+from leasehold.leasing.deciding.decision import Decision
 from leasehold.leasing.deciding.source import Release
 from leasehold.leasing.end_notices import note_end
+from leasehold.leasing.locks import look_at
 from leasehold.leasing.sub_lease import sub_leases_with
-from leasehold.leasing.unit import bump_and_hurry, look_at
+from leasehold.leasing.unit import run
 from leasehold.leasing.waiting.holds import held_pools, is_held, let_go
 from leasehold.model.errors import StaleError
 from leasehold.model.event_log import LeaseNews
@@ -27,13 +27,15 @@ from leasehold.model.states import EventType, LeaseStatus
 from leasehold.model.transitions import Trigger, move
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from datetime import datetime
 
     from sqlalchemy import Connection
 
-    from leasehold.db.pool import LockedPools
+    from leasehold.leasing.deciding.decision import Write
+    from leasehold.leasing.locks import Locks
     from leasehold.leasing.service import Service
+    from leasehold.leasing.unit import Unit
     from leasehold.model.lease import Lease
 
     Check = Callable[[Connection, Lease], None]
@@ -55,7 +57,7 @@ def delete_lease(service: Service, lease_id: str, if_generation: int | None = No
         seen = look_at(connection, lease_id)
     if seen.status is LeaseStatus.DELETING:
         return
-    service.db.transact(_Deletion(service, seen, if_generation, check))
+    run(service, _Deletion(seen, if_generation, check))
     service.wake()
 
 
@@ -80,74 +82,63 @@ def wait_until_gone(service: Service, lease_id: str, seconds: float) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Deletion:
-    """The transaction, which may have to run more than once."""
+    """The use case."""
 
-    service: Service
     seen: Lease
     if_generation: int | None
     check: Check | None
 
-    def __call__(self, connection: Connection) -> None:
-        generations = lock_pools(connection, pools_of(self.seen, self.service.types) | held_pools(self.seen))
-        lease, now = find_lease(connection, self.seen.id, lock=True), self.service.now()
+    def __call__(self, unit: Unit) -> Decision | None:
+        service, connection = unit.service, unit.connection
+        locks = unit.lock(pools_of(self.seen, service.types) | held_pools(self.seen))
+        lease = find_lease(connection, self.seen.id, lock=True)
         if lease is None or lease.status is LeaseStatus.DELETING:
-            return
+            return None
         if self.if_generation not in (None, lease.generation):
             raise StaleError
         if self.check is not None:
             self.check(connection, lease)
-        delete_locked(self.service, connection, lease, generations, now)
-        bump_and_hurry(connection, generations, now)
+        return deletion(service, lease, locks)
 
 
-def delete_locked(
-    service: Service, connection: Connection, lease: Lease, generations: LockedPools, now: datetime
-) -> None:
-    """Delete a lease that is locked, after its pools, and not in DELETING, with its sub-leases.
+def deletion(service: Service, lease: Lease, locks: Locks) -> Decision:
+    """Return that a lease goes that is locked, after its pools, and not in DELETING, with its sub-leases.
 
-    The caller moves the pools.
+    Its source says who has next what it releases. Nobody gets back what a sub-lease has: its lender goes.
     """
-    heir = service.source_of(lease).lock_heir(connection, lease)
-    lent = sub_leases_with(connection, lease, lock=True)
-    _delete(service, lease, Release(connection, generations, now, heir))
-    for each in lent:
-        # Nobody gets back what it has: its lender goes.
-        _delete(service, each, Release(connection, generations, now, None))
+    heir = service.source_of(lease).lock_heir(locks.connection, lease)
+    lent = sub_leases_with(locks.connection, lease, lock=True)
+    also = [_one(service, each, Release(locks, None)) for each in lent]
+    return replace(_one(service, lease, Release(locks, heir)), also=also, frees=True)
 
 
-def _delete(service: Service, lease: Lease, to: Release) -> None:
-    """Delete one lease; what is in use is kept for an heir until it is clean."""
-    connection, generations, now = to.connection, to.generations, to.now
-    source = service.source_of(lease)
+def _one(service: Service, lease: Lease, to: Release) -> Decision:
+    """Return that one lease goes; what is in use is kept for an heir until it is clean."""
+    locks, source = to.locks, service.source_of(lease)
     untouched, deleting = lease.status in UNTOUCHED, lease.status is LeaseStatus.DELETING
     lasting = None if untouched else source.outlasting(to, lease)
-    # The external service has never heard of a lease that waits.
-    ends_now = not (lease.reached(EventType.END) or lease.waits or deleting)
+    writes: list[Write] = []
     if lasting is None:
-        end_promises(connection, lease, generations, now, released=untouched)
+        writes.append(partial(end_promises, lease, released=untouched))
     if is_held(lease):
-        let_go(service, connection, lease, generations, now)
+        writes.append(partial(let_go, service, lease, ()))
     if untouched:
-        source.give_back(to, lease, (held for part in lease.reservations for held in part.allocations))
-        forget(connection, lease, now)
+        held = [held for part in lease.reservations for held in part.allocations]
+        writes.append(lambda _: source.give_back(to, lease, held))
+    # The external service has never heard of a lease that waits.
+    if not (lease.reached(EventType.END) or lease.waits or deleting):
+        writes.append(lambda locks: note_end(service, locks.connection, lease, locks.now))
+    after, news = lease, []
+    if untouched:
+        after, news = gone(lease, Trigger.GONE, locks.now), ["lease.delete"]
     elif not deleting:
-        going = replace(move(lasting or lease, Trigger.DELETED), status_reason=None)
-        put_event(connection, LeaseNews.DELETING, save_lease(connection, lease, going, now), now)
-    hurry_task(connection, LEASE, lease.id, now)
-    if ends_now:
-        note_end(service, connection, lease, now)
+        after, news = replace(move(lasting or lease, Trigger.DELETED), status_reason=None), [LeaseNews.DELETING]
+    return Decision(locks=locks, lease=after, before=lease, writes=writes, news=news, due=locks.now)
 
 
-def end_promises(
-    connection: Connection,
-    lease: Lease,
-    generations: Mapping[str, int],
-    now: datetime,
-    *,
-    released: bool,
-) -> None:
+def end_promises(lease: Lease, locks: Locks, *, released: bool) -> None:
     """End the lease's unreleased allocations; `released` also releases them, without waiting for the cloud."""
-    for pool, generation in generations.items():
+    for pool in locks.pools:
         ending = [
             held
             for part in lease.reservations
@@ -155,11 +146,9 @@ def end_promises(
             if held.pool == pool and held.released_at is None
         ]
         if ending:
-            end_allocations(connection, ending, generation + 1, now, Cause.DELETED, released=released)
+            end_allocations(locks.connection, ending, locks.next(pool), locks.now, Cause.DELETED, released=released)
 
 
-def forget(connection: Connection, lease: Lease, now: datetime) -> None:
-    """Mark the lease as deleted, so that queries no longer return it; its rows stay for history (feature L9)."""
-    gone = replace(move(lease, Trigger.GONE), status_reason=None, deleted_at=now)
-    gone = save_lease(connection, lease, gone, now)
-    put_event(connection, "lease.delete", gone, now)
+def gone(lease: Lease, why: Trigger, now: datetime) -> Lease:
+    """Return a lease that queries no longer return; its rows stay for history (feature L9)."""
+    return replace(move(lease, why), status_reason=None, deleted_at=now)

@@ -5,17 +5,18 @@ The task of an offer does it when its time is over. Where that is late, a decisi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
 from leasehold.db.leases.held_offer import lapsed_offers
-from leasehold.db.leases.lease import find_lease, save_lease
-from leasehold.db.pool import lock_pools
-from leasehold.db.task import LEASE, finish_task, hurry_task, still_ours
+from leasehold.db.leases.lease import find_lease
+from leasehold.db.task import still_ours
 from leasehold.leasing.deciding.allocations import pools_of
-from leasehold.leasing.delete import end_promises
+from leasehold.leasing.deciding.decision import Decision
+from leasehold.leasing.delete import end_promises, gone
 from leasehold.leasing.end_notices import note_end
-from leasehold.leasing.unit import bump_and_hurry
+from leasehold.leasing.unit import run
 from leasehold.model.errors import (
     AmendmentDeniedError,
     InUseError,
@@ -26,21 +27,14 @@ from leasehold.model.errors import (
 )
 from leasehold.model.held_offer import lapsed
 from leasehold.model.states import LeaseStatus
-from leasehold.model.transitions import Trigger, move
+from leasehold.model.transitions import Trigger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from datetime import datetime
-
-    from sqlalchemy import Connection
-
     from leasehold.db.task import Claim
-    from leasehold.leasing.deciding.calendars import Evaluated
+    from leasehold.leasing.deciding.decision import Write
     from leasehold.leasing.service import Service
+    from leasehold.leasing.unit import Unit
     from leasehold.model.lease import Lease
-    from leasehold.model.properties import Expression
-
-Result = TypeVar("Result")
 
 REASONS = (
     NotEnoughError,
@@ -54,63 +48,46 @@ REASONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Lapse:
-    """The transaction that ends one open offer, which was `seen`; it returns whether it did.
+class _Lapse:
+    """The use case that ends one open offer, which was `seen`; None if it does not, or if the claim is lost.
 
-    With a `claim` it finishes the offer's task, and without one it makes that due; False also means that the claim is
-    lost. `given_up` ends it before its time is over.
+    With a `claim` it finishes the offer's task, and without one it makes that due. `given_up` ends it before its time
+    is over.
     """
 
-    service: Service
     seen: Lease
-    claim: Claim | None = None
-    given_up: bool = False
+    claim: Claim | None
+    given_up: bool
 
-    def __call__(self, connection: Connection) -> bool:
-        locked = lock_pools(connection, pools_of(self.seen, self.service.types))
-        lease = find_lease(connection, self.seen.id, lock=True, gone=True)
-        if self.claim is not None and not still_ours(connection, self.claim):
-            return False
-        now = self.service.now()
-        ends = _is_open(lease) and lease is not None and (self.given_up or lapsed(lease, now))
-        if lease is not None and ends:
-            end_promises(connection, lease, locked, now, released=True)
-            gone = replace(move(lease, Trigger.LAPSED), status_reason=None, deleted_at=now)
-            save_lease(connection, lease, gone, now)
-        self._set_task(connection, now, ends=ends)
-        if lease is not None and ends:
-            note_end(self.service, connection, lease, now)
-            bump_and_hurry(connection, locked, now)
-        return ends or self.claim is not None
-
-    def _set_task(self, connection: Connection, now: datetime, *, ends: bool) -> None:
-        if self.claim is not None:
-            # One that was accepted meanwhile has its next step now.
-            finish_task(connection, self.claim, None if ends else now)
-        elif ends:
-            hurry_task(connection, LEASE, self.seen.id, now)
+    def __call__(self, unit: Unit) -> Decision | None:
+        locks = unit.lock(pools_of(self.seen, unit.service.types))
+        lease = find_lease(unit.connection, self.seen.id, lock=True, gone=True)
+        if self.claim is not None and not still_ours(unit.connection, self.claim):
+            return None
+        if lease is not None and _is_open(lease) and (self.given_up or lapsed(lease, locks.now)):
+            writes: list[Write] = [partial(end_promises, lease, released=True)]
+            writes.append(lambda locks: note_end(unit.service, locks.connection, lease, locks.now))
+            return Decision(
+                locks=locks,
+                lease=gone(lease, Trigger.LAPSED, locks.now),
+                before=lease,
+                writes=writes,
+                claim=self.claim,
+                due=locks.now if self.claim is None else None,
+                frees=True,
+            )
+        if self.claim is None:
+            return None
+        # One that was accepted meanwhile has its next step now.
+        return Decision(locks=locks, lease=self.seen, before=self.seen, claim=self.claim, due=locks.now)
 
 
-def lapse_offer(service: Service, claim: Claim, seen: Lease) -> bool:
-    """Release what an offer holds whose time is over, and whose task is claimed; False if the claim is lost."""
-    return service.db.transact(Lapse(service, seen, claim))
+def lapse(service: Service, seen: Lease, claim: Claim | None = None, *, given_up: bool = False) -> bool:
+    """Release what an offer holds whose time is over, or that is `given_up`, and say whether that was done.
 
-
-def decide_anew(
-    service: Service,
-    work: Callable[[Evaluated, Connection], Result],
-    conditions: Sequence[tuple[str, Expression]] = (),
-) -> Result:
-    """Return the result of `Service.decide`, run once more if it is refused and offers are over that still hold.
-
-    So what an offer has held is free for everybody from the moment on in which it lapses. Raises what the work raises.
+    With the `claim` of its task, False means that the claim is lost.
     """
-    try:
-        return service.decide(work, conditions)
-    except REASONS:
-        if not release_late(service):
-            raise
-    return service.decide(work, conditions)
+    return run(service, _Lapse(seen, claim, given_up)) is not None
 
 
 def release_late(service: Service) -> bool:
@@ -118,9 +95,9 @@ def release_late(service: Service) -> bool:
     with service.db.reading() as connection:
         ids = lapsed_offers(connection, service.now())
         late = [find_lease(connection, each, offered=True) for each in ids]
-    ended = [service.db.transact(Lapse(service, each)) for each in late if each is not None]
+    ended = [lapse(service, each) for each in late if each is not None]
     return any(ended)
 
 
-def _is_open(lease: Lease | None) -> bool:
-    return lease is not None and lease.deleted_at is None and lease.status is LeaseStatus.OFFERED
+def _is_open(lease: Lease) -> bool:
+    return lease.deleted_at is None and lease.status is LeaseStatus.OFFERED

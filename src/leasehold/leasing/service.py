@@ -15,7 +15,7 @@ from leasehold.enforcement.base import Enforcement
 from leasehold.enforcement.deciding import Deciding
 from leasehold.leasing.deciding.calendars import Calendars
 from leasehold.leasing.deciding.decide import Terms
-from leasehold.leasing.deciding.source import POOLS, Locked, Source
+from leasehold.leasing.deciding.source import POOLS, Grounds, Source
 from leasehold.leasing.deciding.waiting_order import LongestWaiting
 from leasehold.leasing.enrolled import Enrolled
 from leasehold.model.budget import Budget
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from leasehold.db.store import Database
     from leasehold.leasing.deciding.calendars import Evaluated
     from leasehold.leasing.deciding.waiting_order import WaitingOrder
+    from leasehold.leasing.locks import Locks
     from leasehold.model.caller import Caller
     from leasehold.model.lease import Lease
     from leasehold.model.placing.displacement import EvictionStrategy
@@ -84,9 +85,9 @@ class Service:
         """Return where the resources of a lease come from."""
         return next((each for each in self.sources if each.owns(lease)), POOLS)
 
-    def locked(self, connection: Connection, pools: Mapping[str, Snapshot], now: datetime) -> Locked:
+    def grounds(self, locks: Locks, pools: Mapping[str, Snapshot]) -> Grounds:
         """Return what a source is asked with, about these pools, which are locked."""
-        return Locked(connection, pools, now, self.types, self.margins, self.lead_of)
+        return Grounds(locks.connection, pools, locks.now, self.types, self.margins, self.lead_of)
 
     def decide(
         self, work: Callable[[Evaluated, Connection], Result], conditions: Sequence[tuple[str, Expression]] = ()

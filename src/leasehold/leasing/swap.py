@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import CloudError
 from leasehold.db.resources.resource import resources_by_number
+from leasehold.leasing.carry_out import carry_out
 from leasehold.leasing.deciding.allocations import held_by, left_by
 from leasehold.leasing.deciding.decide import promised_window
 from leasehold.leasing.deciding.default_properties import judged, preferred
-from leasehold.leasing.deciding.exchange import Exchange
+from leasehold.leasing.deciding.exchange import exchanged
 from leasehold.leasing.deciding.flags import Flags, changed
 from leasehold.leasing.deciding.mending import Mending, started
-from leasehold.leasing.lapse import decide_anew
+from leasehold.leasing.locks import ChangedMeanwhileError, look_again, look_at
 from leasehold.leasing.requests import conditions_of
 from leasehold.leasing.resources.survey import any_broken
 from leasehold.leasing.steps.lifecycle import Phase, is_over, phase_of
-from leasehold.leasing.unit import ChangedMeanwhileError, lock_as_seen, look_again, look_at
+from leasehold.leasing.unit import Order
 from leasehold.metrics.decision import decision
 from leasehold.model.allocation import Pick
 from leasehold.model.errors import (
@@ -46,12 +47,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from sqlalchemy import Connection
-
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.cloud.ports import Server
-    from leasehold.leasing.deciding.calendars import Evaluated
+    from leasehold.leasing.deciding.decision import Decision
+    from leasehold.leasing.locks import Locks
     from leasehold.leasing.service import Service
+    from leasehold.leasing.unit import Unit
     from leasehold.model.allocation import Allocation
     from leasehold.model.draft import SwapWish
     from leasehold.model.lease import Lease
@@ -100,11 +101,9 @@ def swap_resource(
         chosen = _Question(service, seen, resources, wish, all_servers).chosen()
         kind = chosen.type.kind
         conditions = conditions_of([(kind, kind.load(chosen.part.request))])
-        return decide_anew(service, _Work(service, seen, chosen, tells_disabled), conditions)
+        return carry_out(service, Order(conditions), _Swapping(seen, chosen, tells_disabled))
 
-    lease = look_again(lease_id, attempt)
-    service.wake()
-    return lease
+    return look_again(lease_id, attempt)
 
 
 def _see(service: Service, lease_id: str, if_generation: int | None) -> tuple[Lease, Mapping[int, Resource]]:
@@ -212,39 +211,36 @@ class _Question:
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
-    """The transaction, which may have to run more than once."""
+class _Swapping:
+    """The use case, about the lease as it was `seen`."""
 
-    service: Service
     seen: Lease
     chosen: _Chosen
     tells_disabled: bool
 
-    def __call__(self, evaluated: Evaluated, connection: Connection) -> Lease:
-        pool = self.chosen.held.pool
-        generations, lease = lock_as_seen(connection, self.seen, {pool})
-        now = self.service.now()
-        _check_at_rest(lease, now)
+    def __call__(self, unit: Unit) -> Decision:
+        held, pool = self.chosen.held, self.chosen.held.pool
+        locks, lease = unit.lock_as_seen(self.seen, {pool})
+        _check_at_rest(lease, locks.now)
         part = next(each for each in lease.reservations if each.id == self.chosen.part.id)
-        held = self.chosen.held
         if held.id not in {each.id for each in held_by(part, lease)}:
             raise ChangedMeanwhileError
-        with self.service.calendars.synced(connection, generations, now, evaluated) as snapshots:
-            picks = self._instead(lease, part, snapshots[pool], now)
-            kept = [each.pick for each in held_by(part, lease) if each.id != held.id]
+        kept = [each.pick for each in held_by(part, lease) if each.id != held.id]
+        with unit.snapshots(locks) as snapshots:
+            picks = self._instead(unit, locks, lease, part, snapshots[pool])
             default = judged(snapshots[pool], part.default_properties, [*kept, *picks])
-        flags = replace(self._flags(connection, lease, part, now), default=default)
+        flags = replace(self._flags(unit, locks, lease, part), default=default)
         fresh = [(pick, False) for pick in picks]
         mending = Mending(flags, [held], fresh=fresh, started=started(lease, part))
-        exchange = Exchange(connection, generations, now, Cause.SWAPPED, LeaseNews.SWAPPED)
-        return exchange.write(move(lease, Trigger.SWAPPED), {part.id: mending}, {part.id: pool})
+        swapped, why = move(lease, Trigger.SWAPPED), (Cause.SWAPPED, LeaseNews.SWAPPED)
+        return exchanged(locks, swapped, {part.id: mending}, {part.id: pool}, (), why)
 
-    def _instead(self, lease: Lease, part: Reservation, pool: Snapshot, now: datetime) -> Sequence[Pick]:
+    def _instead(self, unit: Unit, locks: Locks, lease: Lease, part: Reservation, pool: Snapshot) -> Sequence[Pick]:
         """Return what the reservation gets: nothing that the lease holds or has ever vacated; raises NotEnoughError."""
-        kind, held = self.chosen.type.kind, self.chosen.held
-        window = part.ending.held(promised_window(lease.begins, lease.window.end, now))
-        terms = self.service.terms(window, lease.window.duration + part.ending.tail)
-        view = pool.for_project(*self.service.types.projects_of(lease, held.pool)).booked(
+        kind, held, service = self.chosen.type.kind, self.chosen.held, unit.service
+        window = part.ending.held(promised_window(lease.begins, lease.window.end, locks.now))
+        terms = service.terms(window, lease.window.duration + part.ending.tail)
+        view = pool.for_project(*service.types.projects_of(lease, held.pool)).booked(
             [Pick(number) for number in sorted(_vacated(lease, held.pool))], window
         )
         request = kind.exactly(kind.load(part.request), held.slots)
@@ -271,7 +267,7 @@ class _Work:
             raise kind.not_enough(replace(outcome, no_window=NoWindow.KEPT, fits_on_disabled=on_disabled))
         return outcome
 
-    def _flags(self, connection: Connection, lease: Lease, part: Reservation, now: datetime) -> Flags:
+    def _flags(self, unit: Unit, locks: Locks, lease: Lease, part: Reservation) -> Flags:
         """Return the flags of a reservation after the swap: what was chosen on request is no substitute.
 
         A flag goes if it was about the resource that is given up: one that had failed, or a substitute.
@@ -281,7 +277,7 @@ class _Work:
         other = changed(part, held, substitutes=any(each.substitute for each in kept))
         if not part.missing_resources:
             return Flags(resources_changed=other)
-        stuck = any_broken(self.service.types, connection, kept, now)
+        stuck = any_broken(unit.service.types, locks.connection, kept, locks.now)
         return Flags(part.missing != 0 or stuck, other, part.missing)
 
 

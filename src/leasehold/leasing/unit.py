@@ -1,73 +1,149 @@
-"""What every decision about a lease does around its own part: look, lock, compare, and then move the pools.
+"""The transaction in which a use case decides about leases: it looks and locks, and what it decides is written here.
 
-Pools are locked before leases, and in the order of their names (design §4). A decision that looks at a lease before it
-locks anything, to ask the cloud for example, is made again if the lease is another one by then.
+A use case is a function from a unit to a `Decision`. It writes nothing itself, except that enforcement counts what the
+project uses. It may run more than once: after a calendar had to be loaded, after a lost race, or after somebody has
+approved of what it decided.
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import TYPE_CHECKING, Final, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias, overload
 
 from leasehold.db.leases.lease import find_lease
-from leasehold.db.pool import bump_pools, lock_pools
-from leasehold.db.waiting import hurry_waiting
-from leasehold.model.errors import BusyError, NotFoundError, StaleError
+from leasehold.db.pool import move_pools
+from leasehold.leasing.approval import UNASKED
+from leasehold.leasing.deciding.decide import promised_window
+from leasehold.leasing.locks import Locks, lock, lock_as_seen
+from leasehold.leasing.once import done_before
+from leasehold.model.terms.lead import Lead
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Sequence
+    from contextlib import AbstractContextManager
     from datetime import datetime
 
     from sqlalchemy import Connection
 
-    from leasehold.db.pool import LockedPools
+    from leasehold.calendar.snapshot import Snapshot
+    from leasehold.enforcement.deciding import Deciding
+    from leasehold.enforcement.external import ExternalCall
+    from leasehold.leasing.approval import Approval
+    from leasehold.leasing.deciding.calendars import Evaluated
+    from leasehold.leasing.deciding.decide import Terms
+    from leasehold.leasing.deciding.decision import Decision
+    from leasehold.leasing.service import Service
+    from leasehold.model.draft import Once
     from leasehold.model.lease import Lease
+    from leasehold.model.properties import Expression
+    from leasehold.model.windows import Window
 
-TRIES: Final = 5
-
-T = TypeVar("T")
-
-
-class ChangedMeanwhileError(Exception):
-    """Something is not as it was when it was looked at, so this transaction writes nothing; look again."""
+    Along: TypeAlias = Callable[[Connection, Lease], object]
+    """What a transaction does last, with the lease as it leaves it; if it raises, nothing is changed."""
 
 
-def look_again(lease_id: str, attempt: Callable[[], T]) -> T:
-    """Return what an attempt returns, each of which looks at the lease; raises BusyError if it changes in all of them.
+class NoTraceError(Exception):
+    """Ends a transaction without a trace, with the lease that it would make (idea 5) or that its key has made."""
 
-    Raises what an attempt raises, except for ChangedMeanwhileError.
+    def __init__(self, lease: Lease) -> None:
+        super().__init__(lease.id)
+        self.lease = lease
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a use case is decided with: the `conditions` that it evaluates, each with its pool, and what was sent along.
+
+    `asks` is the call by which an external service approves what is decided for a project, None if nobody is asked.
+    What was ordered `once` is carried out once; a `dry_run` leaves no trace.
     """
-    for _ in range(TRIES):
-        with suppress(ChangedMeanwhileError):
-            return attempt()
-    message = f"The lease {lease_id} keeps changing; send the request again in a moment."
-    raise BusyError(message)
+
+    conditions: Sequence[tuple[str, Expression]] = ()
+    asks: tuple[ExternalCall, str] | None = None
+    once: Once | None = None
+    dry_run: bool = False
+    along: Along | None = None
 
 
-def look_at(connection: Connection, lease_id: str, if_generation: int | None = None, *, lock: bool = False) -> Lease:
-    """Return a lease, with `lock` locked; raises NotFoundError, and StaleError when it is not of `if_generation`."""
-    lease = find_lease(connection, lease_id, lock=lock)
-    if lease is None:
-        raise NotFoundError("lease_id", lease_id)
-    if if_generation not in (None, lease.generation):
-        raise StaleError
-    return lease
+PLAIN = Order()
 
 
-def lock_as_seen(connection: Connection, seen: Lease, pools: Collection[str]) -> tuple[LockedPools, Lease]:
-    """Lock pools and then a lease, and return both; raises ChangedMeanwhileError if the lease was changed.
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One transaction of a use case, before it has locked anything."""
 
-    The same generation means the same allocations, but for those on vacated hosts that were released since, and for
-    those of a lease that has not started and made room for another one.
+    service: Service
+    connection: Connection
+    order: Order
+    approval: Approval
+    evaluated: Evaluated
+
+    @property
+    def now(self) -> datetime:
+        """The time at present; locks have their own, which is later."""
+        return self.service.now()
+
+    @property
+    def deciding(self) -> Deciding:
+        """What enforcement may use before anything is locked."""
+        return self.service.deciding(self.connection, self.now)
+
+    def check_undone(self) -> None:
+        """Raise NoTraceError if the order was carried out before, and the errors of `done_before`."""
+        made = done_before(self.connection, self.order.once)
+        if made is not None:
+            raise NoTraceError(made)
+
+    def lock(self, pools: Collection[str]) -> Locks:
+        """Lock pools."""
+        return lock(self.connection, pools, self.service.now)
+
+    def lock_and_move(self, pools: Collection[str]) -> Locks:
+        """Lock pools for a use case that changes all of them or fails (`move_pools`)."""
+        moved = move_pools(self.connection, pools)
+        return Locks(self.connection, moved, self.service.now())
+
+    def lock_as_seen(self, seen: Lease, pools: Collection[str]) -> tuple[Locks, Lease]:
+        """Lock pools and then a lease that was looked at; raises ChangedMeanwhileError if it was changed."""
+        return lock_as_seen(self.connection, seen, pools, self.service.now)
+
+    def snapshots(self, locks: Locks) -> AbstractContextManager[dict[str, Snapshot]]:
+        """Return the locked pools as they are, inside a block; raises what `Calendars.synced` raises."""
+        return self.service.calendars.synced(self.connection, locks.pools, locks.now, self.evaluated)
+
+    def terms(self, lease: Lease, window: Window, locks: Locks, *, use_disabled: bool = False) -> Terms:
+        """Return the terms of a decision that begins now, about the lease in this window, as far as that is ahead."""
+        ahead = promised_window(window.start, window.end, locks.now)
+        lead = Lead(lease.lead, locks.now)
+        return self.service.terms(ahead, window.duration, use_disabled=use_disabled, lead=lead)
+
+
+@overload
+def run(
+    service: Service, case: Callable[[Unit], Decision], order: Order = PLAIN, approval: Approval = UNASKED
+) -> Lease: ...
+@overload
+def run(
+    service: Service, case: Callable[[Unit], Decision | None], order: Order = PLAIN, approval: Approval = UNASKED
+) -> Lease | None: ...
+def run(
+    service: Service, case: Callable[[Unit], Decision | None], order: Order = PLAIN, approval: Approval = UNASKED
+) -> Lease | None:
+    """Decide, write the decision and commit; return the lease as it is then, or None if there was nothing to decide.
+
+    Raises what the use case raises, TakesTooLongError, and NoTraceError for a dry run.
     """
-    pools_now = lock_pools(connection, pools)
-    lease = find_lease(connection, seen.id, lock=True)
-    if lease is None or lease.generation != seen.generation:
-        raise ChangedMeanwhileError
-    return pools_now, lease
 
+    def work(evaluated: Evaluated, connection: Connection) -> Lease | None:
+        decision = case(Unit(service, connection, order, approval, evaluated))
+        if decision is None:
+            return None
+        lease = decision.write(service.calendars, order.once)
+        if order.along is not None:
+            order.along(connection, lease)
+        if order.dry_run:
+            # As it would be found, with its allocations.
+            raise NoTraceError(find_lease(connection, lease.id, offered=True) or lease)
+        return lease
 
-def bump_and_hurry(connection: Connection, pools: LockedPools, now: datetime) -> None:
-    """Move pools that are locked and in which something may be free now, and make the leases due that wait for it."""
-    bump_pools(connection, pools)
-    hurry_waiting(connection, pools, now)
+    return service.decide(work, order.conditions)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from leasehold.cloud.fenced import fenced
 from leasehold.cloud.ports import CloudError, CloudPermanentError, CloudTransientError
 from leasehold.db.task import LEASE, due_anew, finish_task, postpone_task, still_ours
-from leasehold.leasing.lapse import lapse_offer
+from leasehold.leasing.lapse import lapse
 from leasehold.leasing.resources.resource import converge_resource, standing
 from leasehold.leasing.steps.lifecycle import Outcome, Phase, Result, begin
 from leasehold.leasing.steps.lost_claims import LATE, expect_late_call, follow_late_call
@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 NO_STEP = "none"
 """The phase label of a task without a step: nothing was due, or tasks of its kind have no steps."""
 PAUSE = timedelta(seconds=1)
-_ALONE = {Phase.TRY: try_waiting, Phase.LAPSE: lapse_offer}
+_ALONE = {Phase.TRY: try_waiting, Phase.LAPSE: lapse}
 """The steps that are one transaction and touch no cloud; each returns False if the claim is lost."""
 _OVERTAKEN = "Another manager has taken over the work and finished it."
 
@@ -70,7 +70,7 @@ def _run_lease_task(service: Service, claim: Claim) -> None:
         return
     alone = _ALONE.get(step.phase)
     if alone is not None:
-        if not alone(service, claim, step.lease):
+        if not alone(service, step.lease, claim):
             raise ClaimLostError(_OVERTAKEN)
         count_task(LEASE, step.phase, DONE)
         return

@@ -15,14 +15,13 @@ from leasehold.cloud.ports import CloudError
 from leasehold.db.leases.hold import held_in_vain
 from leasehold.db.leases.lease import find_lease
 from leasehold.db.outbox import put_event
-from leasehold.db.pool import lock_pools
 from leasehold.db.resources.resource import find_resource, last_resource
 from leasehold.db.store import UnknownOutcomeError
 from leasehold.db.task import LEASE, add_task_once
 from leasehold.db.work import IDLE, work_of
+from leasehold.leasing.locks import lock
 from leasehold.leasing.steps.leftovers import look_at, remove_leftovers
 from leasehold.leasing.steps.lifecycle import Phase, next_moment, phase_of
-from leasehold.leasing.unit import bump_and_hurry
 from leasehold.leasing.waiting.holds import let_go_of
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.finding import FindingKind, Mend
@@ -112,14 +111,14 @@ def _let_go(service: Service, finding: Finding) -> str | None:
         return None
 
     def work(connection: Connection) -> str | None:
-        generations, now = lock_pools(connection, {type_.kind.pool}), service.now()
+        locks = lock(connection, {type_.kind.pool}, service.now)
         held = [each for each in held_in_vain(connection) if each.id == finding.subject and each.type == type_.name]
         for resource in held:
             lease = find_lease(connection, resource.held_for or "", gone=True)
-            let_go_of(service, connection, resource, lease, generations, now)
+            let_go_of(service, resource, lease, locks)
         if not held:
             return None
-        bump_and_hurry(connection, generations, now)
+        locks.move(freed=True)
         return "It is held no more."
 
     return _woken(service, work)

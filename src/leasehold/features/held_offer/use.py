@@ -13,7 +13,7 @@ from leasehold.db.task import LEASE, hurry_task
 from leasehold.features.held_offer.model import OfferAcceptedError, OfferOverError, OfferState, state_of
 from leasehold.features.held_offer.options import OfferSettings
 from leasehold.leasing.create import create_lease
-from leasehold.leasing.lapse import Lapse
+from leasehold.leasing.lapse import lapse
 from leasehold.leasing.reading.queries import each_lease
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.errors import InvalidInputError, NotFoundError, TooManyOffersError
@@ -99,7 +99,7 @@ def accept_offer(service: Service, ident: str) -> Lease:
 def give_up_offer(service: Service, ident: str) -> None:
     """Release what an open offer holds; one that is over stays so. Raises NotFoundError and OfferAcceptedError."""
     seen = get_offer(service, ident)
-    service.db.transact(Lapse(service, seen, given_up=True))
+    lapse(service, seen, given_up=True)
     if state_of(get_offer(service, ident), service.now()) is OfferState.ACCEPTED:
         raise OfferAcceptedError(ident)
     service.wake()

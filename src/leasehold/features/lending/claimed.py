@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.features.lending.model import LendWish
     from leasehold.features.lending.published_offer import PublishedOffer
-    from leasehold.leasing.deciding.source import Locked
+    from leasehold.leasing.deciding.source import Grounds
     from leasehold.model.lease import Lease
 
 _SECOND: Final = timedelta(seconds=1)
@@ -74,7 +74,7 @@ class Claimed(Source):
     def owns(self, lease: Lease) -> bool:
         return lease.published_offer is not None
 
-    def seen_by_new(self, at: Locked, lease: Lease) -> Mapping[str, Snapshot]:
+    def seen_by_new(self, at: Grounds, lease: Lease) -> Mapping[str, Snapshot]:
         """Return the offered resource alone.
 
         Raises NotFoundError for an offer that is not open to the project of the lease, and NotFreeInOfferError.
@@ -91,7 +91,7 @@ class Claimed(Source):
         pool = at.pools[kind.pool]
         return {kind.pool: pool.among(pool.eligible.of_one(offer.resource.number))}
 
-    def seen_by(self, at: Locked, lease: Lease) -> Mapping[str, Snapshot]:
+    def seen_by(self, at: Grounds, lease: Lease) -> Mapping[str, Snapshot]:
         """Return the pools of its users, in which it may have its resource again."""
         views = super().seen_by(at, lease)
         offer = _available(at.connection, lease, at.now)

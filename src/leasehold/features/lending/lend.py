@@ -10,29 +10,26 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sqlalchemy.exc import IntegrityError
-
-from leasehold.db.allocation import Grant, end_allocations, insert_allocations
-from leasehold.db.idempotency import keep_key
-from leasehold.db.leases.lease import find_lease, find_leases, insert_lease, save_lease
+from leasehold.db.allocation import end_allocations
+from leasehold.db.leases.lease import find_leases
 from leasehold.db.leases.sub_lease import sub_leases_of
-from leasehold.db.outbox import put_event
-from leasehold.db.pool import bump_pools
 from leasehold.db.resources.resource import resources_by_number
-from leasehold.db.task import LEASE, add_task, hurry_task
 from leasehold.enforcement.external import ExternalCall
 from leasehold.features.lending.claimed import check_open
 from leasehold.features.lending.lendable import Lendable, check_lends, lendable
 from leasehold.features.lending.source import begins
-from leasehold.leasing.approval import approved
+from leasehold.leasing.carry_out import carry_out
 from leasehold.leasing.deciding.allocations import held_by
 from leasehold.leasing.deciding.decide import Asked
-from leasehold.leasing.deciding.flags import Flags, changed, put_flag_event, with_flags
-from leasehold.leasing.dry_run import undo
+from leasehold.leasing.deciding.decision import Decision
+from leasehold.leasing.deciding.flags import Flags, changed, with_flags
+from leasehold.leasing.deciding.promised import Promised
+from leasehold.leasing.deciding.rebinding_search import RoomMade
 from leasehold.leasing.external_view import ExternalView
+from leasehold.leasing.locks import ChangedMeanwhileError, look_again, look_at
 from leasehold.leasing.new_lease import new_lease
 from leasehold.leasing.once import done_before
-from leasehold.leasing.unit import ChangedMeanwhileError, lock_as_seen, look_again, look_at
+from leasehold.leasing.unit import Order
 from leasehold.metrics.decision import decision
 from leasehold.model.caller import Caller
 from leasehold.model.draft import LeaseDraft
@@ -45,14 +42,15 @@ from leasehold.model.terms.heal_policy import HealPolicy
 from leasehold.model.windows import Window
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
 
-    from leasehold.db.pool import LockedPools
     from leasehold.features.lending.model import LendWish
-    from leasehold.leasing.approval import Approval
+    from leasehold.leasing.locks import Locks
     from leasehold.leasing.service import Service
+    from leasehold.leasing.unit import Unit
     from leasehold.model.allocation import Allocation
     from leasehold.model.draft import Once
     from leasehold.model.lease import Lease
@@ -73,7 +71,7 @@ def lend(
     A request that was carried out `once` returns the sub-lease that it made; with another one ConflictError is raised.
     Raises NotFoundError; StaleError when the lease's generation is not `if_generation`; the errors of `lendable`;
     InvalidDateError for an end that is not within the lease; LimitExceededError for a limit of the project that gets
-    it; BusyError if the lease changed during each of five tries; the errors of `approved`, and of `check_open` for a
+    it; BusyError if the lease changed during each of five tries; the errors of `carry_out`, and of `check_open` for a
     claim of a published offer. Nothing is changed then.
     """
 
@@ -82,76 +80,57 @@ def lend(
             if made := done_before(connection, once):
                 return made
             seen = look_at(connection, lease_id, if_generation)
-        asked = _Asked(caller, seen, wish, lendable(service, seen, wish), once)
-        lease = approved(service, ExternalCall.CREATE, wish.project_id, partial(_decide, service, asked))
-        service.wake()
-        return lease
+        asks = ExternalCall.CREATE, wish.project_id
+        case = _Lending(caller, seen, wish, lendable(service, seen, wish))
+        return carry_out(service, Order(asks=asks, once=once, dry_run=wish.dry_run), case)
 
     return look_again(lease_id, attempt)
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """What is asked for by whom, the lender as it was when its servers were looked up, and what was chosen then."""
+class _Lending:
+    """The use case: by whom, the lender as it was when its servers were looked up, and what was chosen then."""
 
     caller: Caller
     seen: Lease
     wish: LendWish
     chosen: Lendable
-    once: Once | None
 
-
-def _decide(service: Service, asked: _Asked, approval: Approval) -> Lease:
-    try:
-        return service.db.transact(_Work(service, asked, approval))
-    except IntegrityError:
-        # A request about another lease may have committed with this key at the same time.
-        if asked.once is None:
-            raise
-        raise ChangedMeanwhileError from None
-
-
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """The transaction, which may have to run more than once."""
-
-    service: Service
-    asked: _Asked
-    approval: Approval
-
-    @property
-    def chosen(self) -> Lendable:
-        return self.asked.chosen
-
-    @property
-    def seen(self) -> Lease:
-        return self.asked.seen
-
-    @property
-    def wish(self) -> LendWish:
-        return self.asked.wish
-
-    def __call__(self, connection: Connection) -> Lease:
-        now, draft = self.service.now(), self._draft()
-        lease = self._lease(draft, now)
-        self.service.enforcement.check_create(lease, self.service.deciding(connection, now))
-        generations, lender = lock_as_seen(connection, self.seen, {each.pool for each in self.chosen.held})
-        now = self.service.now()
+    def __call__(self, unit: Unit) -> Decision:
+        service, draft, now = unit.service, self._draft(), unit.now
+        asked = self._asked(service)
+        lease = self._lease(service, draft, asked, now)
+        service.enforcement.check_create(lease, service.deciding(unit.connection, now))
+        locks, lender = unit.lock_as_seen(self.seen, {each.pool for each in self.chosen.held})
         part = next(each for each in lender.reservations if each.id == self.chosen.part.id)
-        check_lends(lender, part, now)
-        check_end(lease.window.end, lender, now)
+        check_lends(lender, part, locks.now)
+        check_end(lease.window.end, lender, locks.now)
         if self.wish.published_offer is not None:
-            check_open(connection, self.wish, lease.window.end, now)
-        self._check_usable(connection)
+            check_open(unit.connection, self.wish, lease.window.end, locks.now)
+        self._check_usable(unit.connection)
         picks = [each.pick for each in self.chosen.held]
-        self.approval.require(
+        unit.approval.require(
             (lease.window, [event.time for event in lease.events], picks),
-            lambda: ExternalView(self.service, connection).creation(draft, lease, [picks]),
+            lambda: ExternalView(service, unit.connection).creation(draft, lease, [picks]),
         )
-        self._write(connection, generations, lender, part, lease, now)
-        if self.wish.dry_run:
-            raise undo(connection, lease)
-        return find_lease(connection, lease.id) or lease
+        held = Window(begins(self.chosen.held, locks.now), lease.window.end)
+        lends = Decision(
+            locks=locks,
+            lease=with_flags(lender, {part.id: _flags(part, lender, self.chosen.held)}),
+            before=lender,
+            writes=[partial(_write_lent, self.chosen.held)],
+            rereads=True,
+            news=[LeaseNews.LENT],
+            due=locks.now,
+        )
+        return Decision(
+            locks=locks,
+            lease=lease,
+            promised=Promised([asked], RoomMade([picks]), held),
+            news=["lease.create"],
+            due=locks.now,
+            also=[lends],
+        )
 
     def _draft(self) -> LeaseDraft:
         end = self.wish.end or self.seen.window.end
@@ -165,15 +144,17 @@ class _Work:
             published_offer=self.wish.published_offer,
         )
 
-    def _lease(self, draft: LeaseDraft, now: datetime) -> Lease:
+    def _asked(self, service: Service) -> Asked:
+        kind = service.types.get(self.chosen.part.resource_type).kind
+        lent = Lent(self.seen.id, self.chosen.part.id, self.seen.window.end)
+        return Asked(kind, kind.parse(self.chosen.raw), ending=Ending(lent=lent))
+
+    def _lease(self, service: Service, draft: LeaseDraft, asked: Asked, now: datetime) -> Lease:
         """Return the sub-lease; raises InvalidDateError for its end. Its resources are there, so it has no lead."""
         check_end(draft.end, self.seen, now)
         start = max(now.replace(microsecond=0), self.seen.window.start)
-        lent = Lent(self.seen.id, self.chosen.part.id, self.seen.window.end)
-        kind = self.service.types.get(self.chosen.part.resource_type).kind
-        asked = Asked(kind, kind.parse(self.chosen.raw), ending=Ending(lent=lent))
-        owner = Caller(self.asked.caller.user_id, self.wish.project_id)
-        lease = new_lease(self.service, owner, draft, [asked], Window(start, draft.end), now)
+        owner = Caller(self.caller.user_id, self.wish.project_id)
+        lease = new_lease(service, owner, draft, [asked], Window(start, draft.end), now)
         return lease.with_event(EventType.START, time=start)
 
     def _check_usable(self, connection: Connection) -> None:
@@ -182,34 +163,11 @@ class _Work:
         if not all(each.admitted and each.open_to(self.wish.project_id) for each in found.values()):
             raise ChangedMeanwhileError
 
-    def _write(
-        self,
-        connection: Connection,
-        generations: LockedPools,
-        lender: Lease,
-        part: Reservation,
-        lease: Lease,
-        now: datetime,
-    ) -> None:
-        held, own = self.chosen.held, lease.reservations[0]
-        start = begins(held, now)
-        for pool in generations:
-            mine = [each for each in held if each.pool == pool]
-            end_allocations(connection, mine, generations[pool] + 1, now, Cause.LENT, released=False, left=True)
-        insert_lease(connection, lease)
-        grants = [Grant(each.pool, generations[each.pool] + 1, own.id, each.pick) for each in held]
-        insert_allocations(connection, lease.id, Window(start, lender.window.end), grants, Cause.GRANTED)
-        # The allocations are read again, so that the lease is saved even if no flag changes, as a swap does.
-        after = find_lease(connection, lender.id) or lender
-        after = save_lease(connection, lender, with_flags(after, {part.id: _flags(part, lender, held)}), now)
-        add_task(connection, LEASE, lease.id, now, lease.project_id)
-        hurry_task(connection, LEASE, lender.id, now)
-        put_event(connection, "lease.create", lease, now)
-        put_event(connection, LeaseNews.LENT, after, now)
-        put_flag_event(connection, lender, after, now)
-        if (once := self.asked.once) is not None:
-            keep_key(connection, once.project_id, once.key, once.digest, lease.id, now)
-        bump_pools(connection, generations)
+
+def _write_lent(held: Sequence[Allocation], locks: Locks) -> None:
+    for pool in locks.pools:
+        mine = [each for each in held if each.pool == pool]
+        end_allocations(locks.connection, mine, locks.next(pool), locks.now, Cause.LENT, released=False, left=True)
 
 
 def _flags(part: Reservation, lender: Lease, lent: tuple[Allocation, ...]) -> Flags:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from leasehold.db.leases.lease import find_lease
-from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.project import enter
 from leasehold.db.resources.resource import find_resource
 from leasehold.features.lending import store as rows
@@ -18,8 +17,8 @@ from leasehold.features.lending.claimed import free_ranges
 from leasehold.features.lending.model import OffersOverlapError, TooManyPublishedError
 from leasehold.features.lending.options import LendingSettings
 from leasehold.features.lending.published_offer import PublishedOffer, PublishedStatus
-from leasehold.leasing.delete import delete_locked
-from leasehold.leasing.unit import bump_and_hurry
+from leasehold.leasing.delete import deletion
+from leasehold.leasing.locks import lock
 from leasehold.model.errors import (
     InvalidDateError,
     InvalidInputError,
@@ -59,14 +58,14 @@ def publish(service: Service, caller: Caller, wish: Publication, *, is_admin: bo
 
     def work(connection: Connection) -> PublishedOffer:
         check_few(service, connection, owner)
-        generations = lock_pools(connection, {kind.pool})
+        locks = lock(connection, {kind.pool}, service.now)
         resource = find_resource(connection, kind.name, wish.resource_id)
         new = _new(service, caller, wish, _owned(kind, resource, wish, owner))
         if other := rows.overlapping(connection, new):
             raise OffersOverlapError(other)
         rows.add_published(connection, new)
         # On Galera only this conflicts with another offer of the same moment.
-        bump_pools(connection, generations)
+        locks.move()
         return new
 
     return service.db.transact(work)
@@ -141,17 +140,17 @@ def withdraw(service: Service, ident: str, project_id: str | None) -> None:
         raise absent(ident)
 
     def work(connection: Connection) -> None:
-        generations = lock_pools(connection, pools_of_offer(seen))
-        offer, now = rows.find_published(connection, ident), service.now()
+        locks = lock(connection, pools_of_offer(seen), service.now)
+        offer = rows.find_published(connection, ident)
         if offer is None or offer.deleted_at is not None:
             return
-        rows.mark_deleted(connection, ident, now)
+        rows.mark_deleted(connection, ident, locks.now)
         lost = offer.resource is not None and offer.resource.owner != offer.project_id
         for each in () if lost else rows.claims_of(connection, ident):
             lease = find_lease(connection, each, lock=True)
             if lease is not None and lease.status is not LeaseStatus.DELETING:
-                delete_locked(service, connection, lease, generations, now)
-        bump_and_hurry(connection, generations, now)
+                deletion(service, lease, locks).write_rows()
+        locks.move(freed=True)
 
     service.db.transact(work)
     service.wake()

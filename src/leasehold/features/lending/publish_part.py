@@ -6,12 +6,10 @@ now it is known which of them nothing uses.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from leasehold.db.leases.lease import find_lease
-from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.features.lending import store as rows
 from leasehold.features.lending.lend import lend
 from leasehold.features.lending.lendable import check_lends, lendable_now, part_to_lend
@@ -20,8 +18,7 @@ from leasehold.features.lending.publish import absent, check_few, get_published
 from leasehold.features.lending.published_offer import OfferedPart, PublishedOffer
 from leasehold.leasing.dates import earliest
 from leasehold.leasing.deciding.allocations import held_by
-from leasehold.leasing.dry_run import tried
-from leasehold.leasing.unit import look_at
+from leasehold.leasing.locks import lock, look_at
 from leasehold.model.draft import Once
 from leasehold.model.errors import (
     BusyError,
@@ -62,19 +59,19 @@ def publish_part(service: Service, caller: Caller, lease_id: str, wish: PartPubl
 
     def work(connection: Connection) -> PublishedOffer:
         check_few(service, connection, seen.project_id)
-        generations, now = lock_pools(connection, {HOST_POOL}), service.now()
+        locks = lock(connection, {HOST_POOL}, service.now)
         lease = look_at(connection, lease_id, lock=True)
         part = part_to_lend(lease, wish.reservation_id)
         if wish.for_project == lease.project_id:
             raise InvalidInputError(OWN, field="for_project_id")
-        check_lends(lease, part, now)
+        check_lends(lease, part, locks.now)
         offered = OfferedPart(lease.id, part.id, wish.amount)
-        new = _new(caller, lease, wish, offered, now)
+        new = _new(caller, lease, wish, offered, locks.now)
         others = rows.offers_of_part(connection, offered, new.window)
         _check_amount(new.window, offered, len(held_by(part, lease)), others)
         rows.add_published(connection, new)
         # On Galera only this conflicts with another offer of the same moment.
-        bump_pools(connection, generations)
+        locks.move()
         return rows.find_published(connection, new.id) or new
 
     return service.db.transact(work)
@@ -154,9 +151,8 @@ def claim_part(
     )
     _check_end(wish.end or window.end, window, now)
     once = None if key is None or draft.dry_run else Once(caller.project_id, key, draft.fingerprint)
-    make = partial(lend, service, caller, part.lease_id, wish, once=once)
     try:
-        return tried(make) if draft.dry_run else make()
+        return lend(service, caller, part.lease_id, wish, once=once)
     except (FewerOfferedError, InUseError, NotFoundError, NotLendableError, SwapUnfinishedError):
         # They say more of the lender than the claimer may know.
         raise FewerOfferedError(_claimable_now(service, caller.project_id, offer.id)) from None

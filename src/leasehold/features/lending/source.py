@@ -11,12 +11,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from leasehold.db.allocation import Grant, end_allocations, insert_allocations, unreleased_on
-from leasehold.db.leases.lease import find_lease, save_lease
-from leasehold.db.outbox import put_event
-from leasehold.db.task import LEASE, hurry_task
+from leasehold.db.leases.lease import find_lease
 from leasehold.features.lending.claimed import Claimed
 from leasehold.features.lending.model import SubLeaseFixedError
 from leasehold.leasing.deciding.allocations import left_by
+from leasehold.leasing.deciding.decision import Decision
 from leasehold.leasing.steps.lifecycle import is_full
 from leasehold.model.draft import LeaseChanges
 from leasehold.model.event_log import LeaseNews
@@ -74,15 +73,15 @@ class SubLeased(Claimed):
     def lock_heir(self, connection: Connection, lease: Lease) -> Lease | None:
         """Lock the lender, and return it; None if it is gone.
 
-        The caller has locked the pool of both: nobody else locks two leases, so their order does not matter.
+        The caller has locked the pool of both, so the order of the leases does not matter.
         """
         return None if lease.lent is None else find_lease(connection, lease.lent.lease_id, lock=True)
 
     def outlasting(self, to: Release, lease: Lease) -> Lease | None:
         """Return the lease with its end now, if its lender gets back what it has, which stays reserved for that."""
-        if not takes_back(to.heir, to.now):
+        if not takes_back(to.heir, to.locks.now):
             return None
-        moment = max(lease.window.start, min(lease.window.end, from_seconds(to_seconds(to.now))))
+        moment = max(lease.window.start, min(lease.window.end, from_seconds(to_seconds(to.locks.now))))
         lease = replace(lease, window=Window(lease.window.start, moment)).with_event(EventType.END, time=moment)
         warning = lease.event(EventType.BEFORE_END)
         if warning is None or warning.time is None:
@@ -111,7 +110,7 @@ class SubLeased(Claimed):
         """
         lender, lent = to.heir, lease.lent
         gone = [each for each in released if each.released_at is None and each.window.duration]
-        if lender is None or lent is None or not gone or not takes_back(lender, to.now):
+        if lender is None or lent is None or not gone or not takes_back(lender, to.locks.now):
             return
         part = next((each for each in lender.kept if each.id == lent.reservation_id), None)
         if part is None:
@@ -119,13 +118,12 @@ class SubLeased(Claimed):
         numbers = {each.resource_number for each in gone}
         back = [each for each in left_by(part) if each.resource_number in numbers]
         if back:
-            generation = to.generations[back[0].pool] + 1
-            end_allocations(to.connection, back, generation, to.now, Cause.RETURNED, released=True)
+            generation = to.locks.next(back[0].pool)
+            end_allocations(to.locks.connection, back, generation, to.locks.now, Cause.RETURNED, released=True)
         _grant(to, lender, part, gone)
-        # The allocations are read again, so that the lease is saved: a step in progress then sees a new generation.
-        after = save_lease(to.connection, lender, find_lease(to.connection, lender.id) or lender, to.now)
-        put_event(to.connection, LeaseNews.RETURNED, after, to.now)
-        hurry_task(to.connection, LEASE, lender.id, to.now)
+        # It is saved in any case: a step in progress then sees a new generation.
+        news = [LeaseNews.RETURNED]
+        Decision(locks=to.locks, lease=lender, before=lender, rereads=True, news=news, due=to.locks.now).write_rows()
 
 
 SOURCES = (SubLeased(), Claimed())
@@ -140,9 +138,9 @@ def takes_back(lender: Lease | None, now: datetime) -> bool:
 
 
 def _grant(to: Release, lender: Lease, part: Reservation, gone: Sequence[Allocation]) -> None:
-    window = Window(begins([*gone, *part.allocations], to.now), lender.window.end)
-    grants = [Grant(each.pool, to.generations[each.pool] + 1, part.id, each.pick) for each in gone]
-    insert_allocations(to.connection, lender.id, window, grants, Cause.RETURNED)
+    window = Window(begins([*gone, *part.allocations], to.locks.now), lender.window.end)
+    grants = [Grant(each.pool, to.locks.next(each.pool), part.id, each.pick) for each in gone]
+    insert_allocations(to.locks.connection, lender.id, window, grants, Cause.RETURNED)
 
 
 def begins(before: Iterable[Allocation], now: datetime) -> datetime:

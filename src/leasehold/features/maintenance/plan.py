@@ -120,7 +120,7 @@ class Planning:
 
     @property
     def _now(self) -> datetime:
-        return self.rebinding.now
+        return self.rebinding.locks.now
 
 
 def _has_started(lease: Lease) -> bool:

@@ -8,27 +8,27 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from leasehold.db.allocation import Grant, insert_allocations
-from leasehold.db.leases.lease import find_lease, insert_lease, save_lease
-from leasehold.db.outbox import put_event
-from leasehold.db.pool import bump_pools, lock_pools
+from leasehold.db.leases.lease import find_lease
 from leasehold.db.resources.resource import list_resources
-from leasehold.db.task import LEASE, add_task, hurry_task
 from leasehold.features.maintenance.model import Concerned, LeaseFate, MaintenanceConflictError, OnConflict
 from leasehold.features.maintenance.plan import Moved, Planning
 from leasehold.features.maintenance.store import leases_within
+from leasehold.leasing.carry_out import carry_out
 from leasehold.leasing.dates import asked_window
 from leasehold.leasing.deciding.allocations import held_by
-from leasehold.leasing.deciding.decide import promised_window
-from leasehold.leasing.deciding.exchange import AllocationChange, HeldReservation, replace_allocations
-from leasehold.leasing.deciding.flags import put_flag_event, with_flags
+from leasehold.leasing.deciding.decide import Asked, promised_window
+from leasehold.leasing.deciding.decision import Decision
+from leasehold.leasing.deciding.flags import with_flags
+from leasehold.leasing.deciding.promised import AllocationChange, HeldReservation, Promised, replace_allocations
+from leasehold.leasing.deciding.rebinding_search import RoomMade
 from leasehold.leasing.delete import delete_lease
-from leasehold.leasing.lapse import decide_anew
 from leasehold.leasing.resources.survey import any_broken
 from leasehold.leasing.room.rebinding import Rebinding
+from leasehold.leasing.unit import PLAIN
 from leasehold.metrics.decision import decision
 from leasehold.model.allocation import Pick
 from leasehold.model.draft import LeaseDraft
@@ -42,7 +42,7 @@ from leasehold.model.states import EventStatus, EventType, LeaseStatus
 from leasehold.resource_types.maintenance.kind import MaintenanceKind, MaintenanceRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -50,10 +50,11 @@ if TYPE_CHECKING:
     from leasehold.calendar.eligible import Eligible
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.features.maintenance.model import MaintenanceDraft
-    from leasehold.leasing.deciding.calendars import Evaluated
     from leasehold.leasing.deciding.flags import Flags
     from leasehold.leasing.deciding.mending import Mending
+    from leasehold.leasing.locks import Locks
     from leasehold.leasing.service import Service
+    from leasehold.leasing.unit import Unit
     from leasehold.model.caller import Caller
     from leasehold.model.resource import Resource
     from leasehold.model.windows import Window
@@ -82,9 +83,7 @@ def make_maintenance(service: Service, caller: Caller, draft: MaintenanceDraft) 
         message = f"There is no host with the id {unknown[0][:80]!r}; GET /v1/os-hosts lists those that are enrolled."
         raise InvalidInputError(message, field="hosts")
     hosts = [enrolled[ident] for ident in dict.fromkeys(draft.hosts)]
-    lease = decide_anew(service, _Making(service, caller, draft, hosts))
-    service.wake()
-    return lease
+    return carry_out(service, PLAIN, _Making(caller, draft, hosts))
 
 
 def get_maintenance(service: Service, ident: str) -> Lease:
@@ -103,41 +102,46 @@ def delete_maintenance(service: Service, ident: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Making:
-    """The transaction, which may have to run more than once."""
+    """The use case."""
 
-    service: Service
     caller: Caller
     draft: MaintenanceDraft
     hosts: Sequence[Resource]
 
-    def __call__(self, evaluated: Evaluated, connection: Connection) -> Lease:
-        generations = lock_pools(connection, {HOST_POOL})
-        now = self.service.now()
-        window = asked_window(LeaseDraft(self.draft.name, self.draft.start, self.draft.end), now)
-        ahead = promised_window(window.start, window.end, now)
-        # All leases are locked here, in the order of their ids. Nobody else locks two, and who changes allocations
-        # holds the pool's lock.
-        ids = leases_within(connection, self._numbers, ahead)
-        found = [find_lease(connection, each, lock=True, offered=True) for each in ids]
+    def __call__(self, unit: Unit) -> Decision:
+        locks = unit.lock({HOST_POOL})
+        window = asked_window(LeaseDraft(self.draft.name, self.draft.start, self.draft.end), locks.now)
+        ahead = promised_window(window.start, window.end, locks.now)
+        # All leases are locked here, in the order of their ids. Who changes allocations holds the pool's lock.
+        ids = leases_within(unit.connection, self._numbers, ahead)
+        found = [find_lease(unit.connection, each, lock=True, offered=True) for each in ids]
         # Windows that overlap close the host together, so another one is in nobody's way.
         there = [each for each in found if each is not None and not each.is_maintenance]
         there.sort(key=lambda each: (each.window.start, each.id))
-        with self.service.calendars.synced(connection, generations, now, evaluated) as snapshots:
+        with unit.snapshots(locks) as snapshots:
             self._check_enrolled(snapshots[HOST_POOL].eligible.for_operators())
             view = snapshots[HOST_POOL].booked(self._picks, ahead)
-            rebinding = Rebinding(self.service, connection, generations, now, frozenset(each.id for each in there))
+            rebinding = Rebinding(unit.service, locks, frozenset(each.id for each in there))
             moves, fates = self._plan(there, view, ahead, rebinding)
         self._check(fates)
-        rebinding.write([move for each in moves for move in each.room])
-        moved = [self._move(connection, each, generations[HOST_POOL] + 1, now) for each in moves]
-        warned = _to_warn(connection, [each.lease for each in fates if each.fate is LeaseFate.STARTED], ahead)
-        lease = self._lease(window, moved, warned, now)
-        insert_lease(connection, lease)
-        grants = [Grant(HOST_POOL, generations[HOST_POOL] + 1, lease.reservations[0].id, pick) for pick in self._picks]
-        insert_allocations(connection, lease.id, ahead, grants, Cause.GRANTED)
-        self._tell(connection, lease, moves, moved, warned, now)
-        bump_pools(connection, generations)
-        return lease
+        warned = _to_warn(unit.connection, [each.lease for each in fates if each.fate is LeaseFate.STARTED], ahead)
+        lease = self._lease(window, [each.lease for each in moves], warned, locks.now)
+        asked = Asked(_KIND, request_of(lease))
+        room = RoomMade([self._picks], tuple(move for each in moves for move in each.room))
+        # Owners learn when the window is, and not which hosts are in it.
+        dates = {"start_date": window.start.isoformat(), "end_date": window.end.isoformat()}
+        told = (LeaseNews.MAINTENANCE, {"maintenance": dates})
+        return Decision(
+            locks=locks,
+            lease=lease,
+            promised=Promised([asked], room, ahead),
+            news=["lease.create"],
+            due=locks.now,
+            also=[
+                *(_moved(unit, locks, each, dates) for each in moves),
+                *(Decision(locks=locks, lease=each, before=each, news=[told]) for each in warned),
+            ],
+        )
 
     @property
     def _numbers(self) -> set[int]:
@@ -163,8 +167,9 @@ class _Making:
         self, there: Sequence[Lease], view: Snapshot, ahead: Window, rebinding: Rebinding
     ) -> tuple[list[Moved], list[Concerned]]:
         """Return how the leases move, and what becomes of each; `view` has the window booked."""
-        budget = self.service.terms(ahead, ahead.duration).budget
-        looking = budget.part(self.service.settings.leases.rebinding_seconds)
+        service = rebinding.service
+        budget = service.terms(ahead, ahead.duration).budget
+        looking = budget.part(service.settings.leases.rebinding_seconds)
         return Planning(self._numbers, ahead, rebinding, budget, looking).plan(there, view)
 
     def _check(self, fates: Sequence[Concerned]) -> None:
@@ -190,28 +195,6 @@ class _Making:
             for each in fates[:LISTED]
         ]
         raise MaintenanceConflictError(message, field="hosts", details={"leases": listed, "count": len(fates)})
-
-    # ------------------------------------------------------------ writing
-
-    def _move(self, connection: Connection, move: Moved, generation: int, now: datetime) -> Lease:
-        """Write the other hosts of a lease, and return the saved lease."""
-        lease, window = move.lease, promised_window(move.lease.begins, move.lease.window.end, now)
-        endings = {part.id: part.ending for part in lease.reservations}
-        change = AllocationChange(HOST_POOL, generation, now, Cause.MOVED)
-        for ident, mending in move.mended.items():
-            over = (*mending.lost, *mending.dropped, *mending.back)
-            held = HeldReservation(lease.id, ident, endings[ident].held(window))
-            replace_allocations(connection, change, held, over, mending.fresh)
-        # The allocations are read again, so that the lease is saved even if no flag changes, as healing does.
-        after = find_lease(connection, lease.id) or lease
-        parts = {part.id: part for part in after.reservations}
-        flags = {ident: self._flags(connection, after, parts[ident], each, now) for ident, each in move.mended.items()}
-        return save_lease(connection, lease, with_flags(after, flags), now)
-
-    def _flags(self, connection: Connection, after: Lease, part: Reservation, mending: Mending, now: datetime) -> Flags:
-        """Return the flags of a reservation that has moved: what it keeps on another host may be broken as before."""
-        stuck = part.missing_resources and any_broken(self.service.types, connection, held_by(part, after), now)
-        return replace(mending.flags, missing_resources=True) if stuck else mending.flags
 
     def _lease(self, window: Window, moved: Sequence[Lease], warned: Sequence[Lease], now: datetime) -> Lease:
         ident = str(uuid4())
@@ -239,29 +222,36 @@ class _Making:
             events=tuple(events),
         )
 
-    def _tell(
-        self,
-        connection: Connection,
-        lease: Lease,
-        moves: Sequence[Moved],
-        moved: Sequence[Lease],
-        warned: Sequence[Lease],
-        now: datetime,
-    ) -> None:
-        """Record the events, and make the tasks due. Owners learn when the window is, and not which hosts are in it."""
-        dates: dict[str, Any] = {
-            "start_date": lease.window.start.isoformat(),
-            "end_date": lease.window.end.isoformat(),
-        }
-        put_event(connection, "lease.create", lease, now)
-        for before, after in zip(moves, moved, strict=True):
-            put_event(connection, LeaseNews.MOVED, after, now, {"maintenance": dates})
-            put_flag_event(connection, before.lease, after, now)
-        for each in warned:
-            put_event(connection, LeaseNews.MAINTENANCE, each, now, {"maintenance": dates})
-        for each in moved:
-            hurry_task(connection, LEASE, each.id, now)
-        add_task(connection, LEASE, lease.id, now, lease.project_id)
+
+def _moved(unit: Unit, locks: Locks, move: Moved, dates: Mapping[str, str]) -> Decision:
+    """Return that a lease has other hosts, as healing would give it."""
+    lease = move.lease
+    parts = {part.id: part for part in lease.reservations}
+    flags = {ident: _flags(unit, locks, lease, parts[ident], each) for ident, each in move.mended.items()}
+    return Decision(
+        locks=locks,
+        lease=with_flags(lease, flags),
+        before=lease,
+        writes=[partial(_write_move, lease, parts[ident], each) for ident, each in move.mended.items()],
+        rereads=True,
+        news=[(LeaseNews.MOVED, {"maintenance": dates})],
+        due=locks.now,
+    )
+
+
+def _flags(unit: Unit, locks: Locks, lease: Lease, part: Reservation, mending: Mending) -> Flags:
+    """Return the flags of a reservation that moves: what it keeps on another host may be broken as before."""
+    over = {each.id for each in (*mending.lost, *mending.dropped, *mending.back)}
+    kept = [each for each in held_by(part, lease) if each.id not in over]
+    stuck = part.missing_resources and any_broken(unit.service.types, locks.connection, kept, locks.now)
+    return replace(mending.flags, missing_resources=True) if stuck else mending.flags
+
+
+def _write_move(lease: Lease, part: Reservation, mending: Mending, locks: Locks) -> None:
+    window = part.ending.held(promised_window(lease.begins, lease.window.end, locks.now))
+    over = (*mending.lost, *mending.dropped, *mending.back)
+    change = AllocationChange(locks, HOST_POOL, Cause.MOVED)
+    replace_allocations(change, HeldReservation(lease.id, part.id, window), over, mending.fresh)
 
 
 def _to_warn(connection: Connection, started: Sequence[Lease], ahead: Window) -> list[Lease]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from leasehold.db.allocation import Grant, end_allocations, insert_allocations, leave_allocations, move_allocations
 from leasehold.leasing.deciding.decide import promised_window
@@ -16,13 +16,11 @@ from leasehold.model.terms.lead import Lead
 from leasehold.model.windows import Window, to_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from datetime import datetime
 
-    from sqlalchemy import Connection
-
     from leasehold.calendar.snapshot import Snapshot
-    from leasehold.leasing.deciding.decide import Asked
+    from leasehold.leasing.locks import Locks
     from leasehold.model.allocation import Allocation
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
@@ -39,34 +37,6 @@ def lasts(held: Allocation, lease: Lease) -> bool:
     if held.released_at is not None or held.left_at is not None:
         return False
     return held.window.end > held.window.start and to_seconds(held.window.end) >= to_seconds(lease.window.end)
-
-
-def promise(
-    connection: Connection,
-    lease: Lease,
-    asked: Sequence[Asked],
-    decided: Sequence[Sequence[Pick]],
-    generations: Mapping[str, int],
-    window: Window,
-) -> list[tuple[Any, ...]]:
-    """Write the allocations of a lease that is granted: what was decided for each of its reservations.
-
-    `window` is that of the lease with its lead, as far as it lies ahead.
-
-    One statement for all reservations that hold their resources equally long after the end. Returns the rows as
-    `insert_allocations` does.
-    """
-    grants: dict[Window, list[Grant]] = {}
-    for reservation, part, chosen in zip(lease.reservations, asked, decided, strict=True):
-        pool = part.kind.pool
-        for pick in chosen:
-            held = grants.setdefault(reservation.ending.held(window), [])
-            held.append(Grant(pool, generations[pool] + 1, reservation.id, pick))
-    return [
-        row
-        for held_window, granted in grants.items()
-        for row in insert_allocations(connection, lease.id, held_window, granted, Cause.GRANTED)
-    ]
 
 
 def pool_of(part: Reservation, types: ResourceTypes) -> str | None:
@@ -158,7 +128,7 @@ def check_left(
 
 @dataclass(frozen=True, slots=True)
 class Rewriting:
-    """One reservation whose allocations move with its lease to another window, at a generation of its pool.
+    """One reservation whose allocations in its pool move with its lease to another window, at this moment.
 
     `ending` is how the reservation ends from now on. `vacated` are the ids of the allocations that it gives up unused;
     with `leaves`, servers that come there all the same stay (`Driver.vacates`).
@@ -166,8 +136,8 @@ class Rewriting:
 
     lease: Lease
     part: Reservation
+    pool: str
     window: Window
-    generation: int
     now: datetime
     ending: Ending
     vacated: frozenset[int] = frozenset()
@@ -203,8 +173,9 @@ class Rewriting:
         return Cause.ENDED_EARLY if self.window.end <= self.now else Cause.AMENDED
 
 
-def rewrite(connection: Connection, to: Rewriting, picks: Sequence[Pick], pool: str) -> None:
+def rewrite(to: Rewriting, picks: Sequence[Pick], locks: Locks) -> None:
     """Move the allocations that stay, end those that go, and insert the new ones."""
+    connection, after = locks.connection, locks.next(to.pool)
     wanted = Counter(_key(pick) for pick in picks)
     stays: dict[Window, list[Allocation]] = {}
     goes: list[Allocation] = []
@@ -222,23 +193,23 @@ def rewrite(connection: Connection, to: Rewriting, picks: Sequence[Pick], pool: 
         if held not in again:
             stays.setdefault(to.moved(held), []).append(held)
     if again:
-        end_allocations(connection, again, to.generation, to.now, Cause.AMENDED, released=True)
+        end_allocations(connection, again, after, to.now, Cause.AMENDED, released=True)
     for window, staying in stays.items():
-        move_allocations(connection, staying, to.generation, window, to.now, to.cause)
-    _end(connection, to, goes, used)
-    _vacate(connection, to)
+        move_allocations(connection, staying, after, window, to.now, to.cause)
+    _end(to, goes, used, locks)
+    _vacate(to, locks)
     # A substitute that gets other slots is still one (feature J4).
     substitutes = {held.resource_number for held in goes if held.substitute}
     fresh = []
     for pick in picks:
         if wanted[_key(pick)] > 0:
             wanted[_key(pick)] -= 1
-            fresh.append(Grant(pool, to.generation, to.part.id, pick, pick.resource_number in substitutes))
-    fresh += [Grant(pool, to.generation, to.part.id, pick, left_at=to.now) for pick in rest]
+            fresh.append(Grant(to.pool, after, to.part.id, pick, pick.resource_number in substitutes))
+    fresh += [Grant(to.pool, after, to.part.id, pick, left_at=to.now) for pick in rest]
     insert_allocations(connection, to.lease.id, to.ahead, fresh, Cause.AMENDED)
 
 
-def _end(connection: Connection, to: Rewriting, goes: Sequence[Allocation], stays: Collection[int]) -> None:
+def _end(to: Rewriting, goes: Sequence[Allocation], stays: Collection[int], locks: Locks) -> None:
     """End the allocations that go.
 
     A resource that was never touched, or that the reservation keeps with other slots, is released at once. One that a
@@ -248,20 +219,22 @@ def _end(connection: Connection, to: Rewriting, goes: Sequence[Allocation], stay
     for released in (True, False):
         ending = [held for held in goes if released == (not touched or held.resource_number in stays)]
         if ending:
-            end_allocations(connection, ending, to.generation, to.now, Cause.AMENDED, released=released)
+            after = locks.next(to.pool)
+            end_allocations(locks.connection, ending, after, to.now, Cause.AMENDED, released=released)
 
 
-def _vacate(connection: Connection, to: Rewriting) -> None:
+def _vacate(to: Rewriting, locks: Locks) -> None:
     """Vacate what the reservation gives up unused; something may have come there since the look at the cloud."""
     vacated = [held for held in to.part.allocations if held.id in to.vacated]
+    connection, after = locks.connection, locks.next(to.pool)
     if not vacated:
         return
     if not to.lease.reached(EventType.START):
-        end_allocations(connection, vacated, to.generation, to.now, Cause.DROPPED, released=True, left=True)
+        end_allocations(connection, vacated, after, to.now, Cause.DROPPED, released=True, left=True)
     elif to.leaves:
-        leave_allocations(connection, vacated, to.generation, to.now, Cause.DROPPED)
+        leave_allocations(connection, vacated, after, to.now, Cause.DROPPED)
     else:
-        end_allocations(connection, vacated, to.generation, to.now, Cause.DROPPED, released=False)
+        end_allocations(connection, vacated, after, to.now, Cause.DROPPED, released=False)
 
 
 def _key(pick: Pick) -> tuple[int, int, frozenset[tuple[str, int]] | None]:

@@ -1,6 +1,6 @@
 """Find other resources for leases that have not started, so that another lease fits (feature A9, decision 0057).
 
-Pure: a search on snapshots of the locked pools. `leasing/room/rebinding.py` says what may move, and writes the moves.
+Pure: a search on snapshots of the locked pools. `leasing/room/rebinding.py` says what may move.
 """
 
 from __future__ import annotations

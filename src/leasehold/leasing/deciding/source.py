@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.calendar.snapshot import Snapshot
-    from leasehold.db.pool import LockedPools
+    from leasehold.leasing.locks import Locks
     from leasehold.model.allocation import Allocation
     from leasehold.model.draft import LeaseChanges
     from leasehold.model.lease import Lease
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Locked:
-    """What a decision reads while it has locked the pools: these as they are now, and what the service knows."""
+class Grounds:
+    """What a source is asked with: the pools, locked, as they are now, and what the service knows."""
 
     connection: Connection
     pools: Mapping[str, Snapshot]
@@ -46,9 +46,7 @@ class Locked:
 class Release:
     """The transaction that releases resources of a lease; `heir` is the lease, locked, that has them next, if any."""
 
-    connection: Connection
-    generations: LockedPools
-    now: datetime
+    locks: Locks
     heir: Lease | None
 
 
@@ -66,11 +64,11 @@ class Source:
 
     # ------------------------------------------------------------ decisions
 
-    def seen_by_new(self, at: Locked, lease: Lease) -> Mapping[str, Snapshot]:
+    def seen_by_new(self, at: Grounds, lease: Lease) -> Mapping[str, Snapshot]:
         """Return the pools as the decision about a new lease may use them; raises an error if it may use nothing."""
         return seen_by_project(at.pools, lease.project_id)
 
-    def seen_by(self, at: Locked, lease: Lease) -> Mapping[str, Snapshot]:
+    def seen_by(self, at: Grounds, lease: Lease) -> Mapping[str, Snapshot]:
         """Return the pools as a lease is healed in them."""
         return seen_by_users(at.types, at.pools, lease)
 

@@ -7,7 +7,7 @@ The host is allocated to no other lease until its servers are gone: the owner de
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -17,18 +17,17 @@ from leasehold.db.allocation import leases_on
 from leasehold.db.leases.closures import windows_on
 from leasehold.db.leases.healing import lacking_leases, leases_that_lost, stuck_resources, types_of
 from leasehold.db.leases.lease import find_lease
-from leasehold.db.outbox import put_event
-from leasehold.db.pool import lock_pools
 from leasehold.db.resources.resource import all_fits, changed_in_the_cloud, failed_resources
 from leasehold.db.store import GenerationRaceError, UnknownOutcomeError
 from leasehold.leasing.deciding.allocations import held_by
 from leasehold.leasing.deciding.decide import promised_window
-from leasehold.leasing.deciding.exchange import Exchange
+from leasehold.leasing.deciding.exchange import exchanged
 from leasehold.leasing.deciding.mending import HealTerms, PluginBugError, mend
 from leasehold.leasing.resources.survey import allocations_beyond
 from leasehold.leasing.room.mending_room import made_room
 from leasehold.leasing.room.rebinding import Rebinding
 from leasehold.leasing.steps.lifecycle import Phase, phase_of
+from leasehold.leasing.unit import run
 from leasehold.model.allocation import Pick
 from leasehold.model.budget import nothing_to_check
 from leasehold.model.event_log import LeaseNews
@@ -47,11 +46,12 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.calendar.snapshot import Snapshot
-    from leasehold.db.pool import LockedPools
-    from leasehold.leasing.deciding.calendars import Evaluated
+    from leasehold.leasing.deciding.decision import Decision
     from leasehold.leasing.deciding.mending import Mending
     from leasehold.leasing.deciding.rebinding_search import Move
+    from leasehold.leasing.locks import Locks
     from leasehold.leasing.service import Service
+    from leasehold.leasing.unit import Unit
     from leasehold.model.allocation import Allocation
     from leasehold.model.lease import Lease
     from leasehold.model.windows import Window
@@ -116,7 +116,7 @@ def heal_leases(service: Service, returning: Collection[int] = ()) -> int:
     rounds = [(lease_id, True) for lease_id in affected if lease_id in again]
     rounds += [(lease_id, False) for lease_id in affected]
     healed = sum(
-        _heal_lease(Healing(service, lease_id, types[lease_id], here, only_back)) for lease_id, only_back in rounds
+        _heal_lease(service, Healing(lease_id, types[lease_id], here, only_back)) for lease_id, only_back in rounds
     )
     if healed:
         service.wake()
@@ -146,10 +146,10 @@ def _note_what_fits(service: Service, changed: Mapping[int, datetime]) -> None:
     service.db.transact(work)
 
 
-def _heal_lease(work: Healing) -> bool:
+def _heal_lease(service: Service, work: Healing) -> bool:
     """Heal one lease and return whether it changed; database errors are raised, because they concern all leases."""
     try:
-        return work.service.decide(work) is not None
+        return run(service, work) is not None
     except (SQLAlchemyError, UnknownOutcomeError, GenerationRaceError):
         raise
     except Exception:
@@ -159,13 +159,12 @@ def _heal_lease(work: Healing) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Healing:
-    """The transaction for one lease, which may have to run more than once.
+    """The use case for one lease; None if nothing changes.
 
     With `only_back` the lease gets nothing but what it lost itself. `policy` None means that of the lease. `check` is
     as in `HealTerms`.
     """
 
-    service: Service
     lease_id: str
     types: Collection[str]
     round: Round
@@ -173,55 +172,45 @@ class Healing:
     policy: HealPolicy | None = None
     check: Callable[[], None] = nothing_to_check
 
-    def __call__(self, evaluated: Evaluated, connection: Connection) -> Lease | None:
-        """Heal the lease and return it as it is then; None if nothing has changed."""
-        generations = self.lock(connection)
-        lease, now = find_lease(connection, self.lease_id, lock=True), self.service.now()
-        if lease is None or not healable(lease, now):
+    def __call__(self, unit: Unit) -> Decision | None:
+        locks = self.lock(unit)
+        lease = find_lease(unit.connection, self.lease_id, lock=True)
+        if lease is None or not healable(lease, locks.now):
             return None
-        healed = self.decided(evaluated, connection, generations, lease, now)
-        after = self.write(connection, generations, lease, healed, now)
-        if self._policy_of(lease) is HealPolicy.ASK and _misses(after) and not _misses(lease):
+        decision = self.decision(unit, locks, lease, self.decided(unit, locks, lease))
+        if not decision.writes and decision.lease == lease:
+            return None
+        asks = self._policy_of(unit.service, lease) is HealPolicy.ASK
+        if asks and _misses(decision.lease) and not _misses(lease):
             answer = {"answer": f"POST /v1/leases/{lease.id}/heal"}
-            put_event(connection, LeaseNews.HEAL_QUESTION, after, now, answer)
-        return None if after is lease else after
+            decision = replace(decision, news=[*decision.news, (LeaseNews.HEAL_QUESTION, answer)])
+        return decision
 
-    def lock(self, connection: Connection) -> LockedPools:
+    def lock(self, unit: Unit) -> Locks:
         """Lock the pools of the lease's reservations."""
-        found = map(self.service.types.find, self.types)
-        return lock_pools(connection, {each.kind.pool for each in found if each is not None})
+        found = map(unit.service.types.find, self.types)
+        return unit.lock({each.kind.pool for each in found if each is not None})
 
-    def decided(
-        self, evaluated: Evaluated, connection: Connection, generations: LockedPools, lease: Lease, now: datetime
-    ) -> Healed:
+    def decided(self, unit: Unit, locks: Locks, lease: Lease) -> Healed:
         """Return what changes for a lease that is locked after its pools."""
-        over = allocations_beyond(self.service.types, connection, _resources_of(lease) & self.round.changed, now)
-        with self.service.calendars.synced(connection, generations, now, evaluated) as snapshots:
-            seen = self.service.source_of(lease).seen_by(self.service.locked(connection, snapshots, now), lease)
+        service, connection = unit.service, unit.connection
+        over = allocations_beyond(service.types, connection, _resources_of(lease) & self.round.changed, locks.now)
+        with unit.snapshots(locks) as snapshots:
+            seen = service.source_of(lease).seen_by(service.grounds(locks, snapshots), lease)
             views = _beside_windows(connection, lease, seen)
-            rebinding = Rebinding(self.service, connection, generations, now, stay=frozenset({lease.id}))
+            rebinding = Rebinding(service, locks, stay=frozenset({lease.id}))
             return self._mended(lease, views, rebinding, {each.id for each in over})
 
-    def write(
-        self,
-        connection: Connection,
-        generations: LockedPools,
-        lease: Lease,
-        healed: Healed,
-        now: datetime,
-    ) -> Lease:
-        """Write what changes and return the lease as it is then; the same lease if nothing does."""
+    def decision(self, unit: Unit, locks: Locks, lease: Lease, healed: Healed) -> Decision:
+        """Return what is written of that."""
+        types = unit.service.types
         pools = {
-            part.id: self.service.types.get(part.resource_type).kind.pool
-            for part in lease.reservations
-            if part.id in healed.mended
+            part.id: types.get(part.resource_type).kind.pool for part in lease.reservations if part.id in healed.mended
         }
-        Rebinding(self.service, connection, generations, now, stay=frozenset({lease.id})).write(healed.moves)
-        exchange = Exchange(connection, generations, now, Cause.HEALED, LeaseNews.HEALED)
-        return exchange.write(lease, healed.mended, pools)
+        return exchanged(locks, lease, healed.mended, pools, healed.moves, (Cause.HEALED, LeaseNews.HEALED))
 
-    def _policy_of(self, lease: Lease) -> HealPolicy:
-        return self.policy or lease.heal_policy or self.service.settings.leases.heal_policy
+    def _policy_of(self, service: Service, lease: Lease) -> HealPolicy:
+        return self.policy or lease.heal_policy or service.settings.leases.heal_policy
 
     def _mended(
         self, lease: Lease, snapshots: Mapping[str, Snapshot], rebinding: Rebinding, over: Collection[int]
@@ -231,17 +220,16 @@ class Healing:
         `over` is what no longer fits on its resource. The moment is the snapshots': at a later time, hosts that wait
         for their release would look free.
         """
-        window = promised_window(lease.begins, lease.window.end, rebinding.now)
-        policy, here = self._policy_of(lease), self.round
+        window = promised_window(lease.begins, lease.window.end, rebinding.locks.now)
+        service, here = rebinding.service, self.round
+        policy = self._policy_of(service, lease)
         broken = here.failed | (frozenset() if lease.status is LeaseStatus.ACTIVE else here.stuck)
-        terms = HealTerms(
-            broken, here.returning, policy, window, self.service.margins, self.only_back, over, self.check
-        )
+        terms = HealTerms(broken, here.returning, policy, window, service.margins, self.only_back, over, self.check)
         present = _without_stuck(lease, snapshots, here.stuck, window)
         mended: dict[str, Mending] = {}
         moves: list[Move] = []
         for part in lease.kept:
-            found = self.service.types.find(part.resource_type)
+            found = service.types.find(part.resource_type)
             if found is None or not found.kind.healed:
                 continue
             pool = found.kind.pool

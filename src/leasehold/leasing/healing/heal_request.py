@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from leasehold.db.resources.resource import changed_in_the_cloud, failed_resources
+from leasehold.leasing.carry_out import carry_out
 from leasehold.leasing.healing.heal import Healing, Round, healable, stuck_now
 from leasehold.leasing.healing.risk import tell_risk
-from leasehold.leasing.lapse import decide_anew
+from leasehold.leasing.locks import look_at
 from leasehold.leasing.requests import conditions_of
 from leasehold.leasing.steps.lifecycle import is_over
-from leasehold.leasing.unit import look_at
+from leasehold.leasing.unit import Order
 from leasehold.metrics.decision import decision
 from leasehold.model.budget import Budget
 from leasehold.model.errors import (
@@ -25,10 +26,9 @@ from leasehold.model.terms.heal_policy import HealPolicy
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlalchemy import Connection
-
-    from leasehold.leasing.deciding.calendars import Evaluated
+    from leasehold.leasing.deciding.decision import Decision
     from leasehold.leasing.service import Service
+    from leasehold.leasing.unit import Unit
     from leasehold.model.lease import Lease
     from leasehold.model.properties import Expression
 
@@ -50,9 +50,8 @@ def heal_on_request(service: Service, lease_id: str, if_generation: int | None =
         failed, changed = failed_resources(connection).keys(), changed_in_the_cloud(connection).keys()
         here = Round(failed, frozenset(), changed, stuck_now(service, connection))
     types = {part.resource_type for part in lease.reservations}
-    healing = Healing(service, lease_id, types, here, policy=HealPolicy.REPLACE)
-    healed = decide_anew(service, _Work(service, healing, if_generation), _conditions(service, lease))
-    service.wake()
+    healing = Healing(lease_id, types, here, policy=HealPolicy.REPLACE)
+    healed = carry_out(service, Order(_conditions(service, lease)), _HealingOnRequest(healing, if_generation))
     return tell_risk(service, lease_id) or healed
 
 
@@ -63,30 +62,27 @@ def _conditions(service: Service, lease: Lease) -> Sequence[tuple[str, Expressio
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
-    """The transaction, which may have to run more than once."""
+class _HealingOnRequest:
+    """The use case."""
 
-    service: Service
     healing: Healing
     if_generation: int | None
 
-    def __call__(self, evaluated: Evaluated, connection: Connection) -> Lease:
-        generations = self.healing.lock(connection)
-        lease = look_at(connection, self.healing.lease_id, self.if_generation, lock=True)
-        now = self.service.now()
+    def __call__(self, unit: Unit) -> Decision:
+        locks, settings = self.healing.lock(unit), unit.service.settings.leases
+        lease = look_at(unit.connection, self.healing.lease_id, self.if_generation, lock=True)
         if is_over(lease) or lease.waits:
             message = f"The lease is {lease.status} and has no resources, so there is nothing to replace."
             raise ConflictError(message)
-        if not healable(lease, now):
+        if not healable(lease, locks.now):
             message = f"The lease is {lease.status}: it ends, so nothing of it is replaced any more."
             raise BusyError(message)
         # The time runs only now: the wait for the locks was other decisions'.
-        budget = Budget(self.service.settings.leases.decision_seconds, self.service.steady)
-        healing = replace(self.healing, check=budget.check)
-        healed = healing.decided(evaluated, connection, generations, lease, now)
+        healing = replace(self.healing, check=Budget(settings.decision_seconds, unit.service.steady).check)
+        healed = healing.decided(unit, locks, lease)
         mended = healed.mended.values()
         if not any(each.lost or each.flags.missing_resources or each.fresh for each in mended):
             raise NothingToHealError
         if not any(each.fresh for each in mended):
             raise NoReplacementError
-        return healing.write(connection, generations, lease, healed, now)
+        return healing.decision(unit, locks, lease, healed)

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy.exc import IntegrityError
 
 from leasehold.cloud.ports import CloudError
-from leasehold.db.pool import lock_pools
 from leasehold.db.resources.property import define_properties
 from leasehold.db.resources.resource import find_resource, insert_resource, put_properties, resources_by_number, sharing
 from leasehold.db.task import add_task_once, call_off_task, is_claimed
+from leasehold.leasing.locks import lock
 from leasehold.leasing.reading.queries import get_resource
 from leasehold.leasing.resources.health import judge
 from leasehold.leasing.resources.membership import tell_move
-from leasehold.leasing.unit import bump_and_hurry
 from leasehold.model.errors import CloudUnavailableError, ConflictError, DuplicateError, InvalidInputError
 from leasehold.model.event_log import ResourceNews
 from leasehold.model.membership import Membership
@@ -135,8 +134,8 @@ class _Enrolment:
 
     def _insert(self, connection: Connection, found: Discovery) -> None:
         service, kind, driver = self._service, self._type.kind, self._type.driver
-        generations = lock_pools(connection, {kind.pool})
-        now = service.now()
+        locks = lock(connection, {kind.pool}, service.now)
+        now = locks.now
         self._check_new(connection, found)
         health, down_since = judge(found.report, now, service.settings.manager.failure_grace)
         values = {
@@ -154,7 +153,7 @@ class _Enrolment:
             "down_since": down_since,
             **self._restriction.columns(),
             "created_at": now,
-            "generation": generations[kind.pool] + 1,
+            "generation": locks.next(kind.pool),
         }
         number = insert_resource(connection, values)
         called_off = driver.task and call_off_task(connection, driver.task, found.id, self._by)
@@ -164,7 +163,7 @@ class _Enrolment:
         if self._properties:
             define_properties(connection, kind.name, self._properties, now)
             put_properties(connection, number, self._properties)
-        bump_and_hurry(connection, generations, now)
+        locks.move(freed=True)
         enrolled = resources_by_number(connection, [number])
         for each in enrolled.values():
             tell_move(connection, ResourceNews.ENROLLED, each, now)

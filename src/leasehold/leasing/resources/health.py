@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 from leasehold.cloud.ports import CloudError
 from leasehold.db.outbox import put_resource_events
-from leasehold.db.pool import lock_pools
 from leasehold.db.resources.resource import list_resources, resources_by_number, update_resources
-from leasehold.leasing.unit import bump_and_hurry
+from leasehold.leasing.locks import lock
 from leasehold.model.event_log import ResourceNews
 from leasehold.model.resource import Health
 from leasehold.resource_types.records import Records
@@ -98,18 +97,17 @@ def admit(service: Service, returning: Collection[int]) -> None:
 
     def work(connection: Connection) -> None:
         pools = {each.pool for each in resources_by_number(connection, returning).values()}
-        generations = lock_pools(connection, pools)
+        locks = lock(connection, pools, service.now)
         found: dict[str, list[Resource]] = defaultdict(list)
         for each in resources_by_number(connection, returning).values():
             if each.health is Health.HEALTHY and each.pooled and not each.admitted:
                 found[each.pool].append(replace(each, admitted=True))
-        now = service.now()
         for pool, opened in found.items():
             numbers = [each.number for each in opened]
-            update_resources(connection, numbers, generations[pool] + 1, reservable=True, updated_at=now)
-            put_resource_events(connection, ResourceNews.HEALTH, opened, now)
+            update_resources(connection, numbers, locks.next(pool), reservable=True, updated_at=locks.now)
+            put_resource_events(connection, ResourceNews.HEALTH, opened, locks.now)
         if found:
-            bump_and_hurry(connection, generations, now)
+            locks.move(freed=True)
 
     service.db.transact(work)
 
@@ -119,13 +117,12 @@ def _mark(service: Service, type_: ResourceType, reports: Mapping[int, Report]) 
     kind, grace = type_.kind, service.settings.manager.failure_grace
 
     def work(connection: Connection) -> Changes:
-        generations = lock_pools(connection, {kind.pool})
-        found = _changes(list_resources(connection, kind.name), reports, service.now(), grace)
+        locks = lock(connection, {kind.pool}, service.now)
+        found = _changes(list_resources(connection, kind.name), reports, locks.now, grace)
         if found:
-            now = service.now()
-            _write(connection, found, generations[kind.pool] + 1, now)
-            bump_and_hurry(connection, generations, now)
-            put_resource_events(connection, ResourceNews.HEALTH, _told(found), now)
+            _write(connection, found, locks.next(kind.pool), locks.now)
+            locks.move(freed=True)
+            put_resource_events(connection, ResourceNews.HEALTH, _told(found), locks.now)
         return found
 
     for (health, _), changed in service.db.transact(work).items():

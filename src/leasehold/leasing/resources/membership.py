@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from leasehold.cloud.ports import CloudError, CloudPermanentError
 from leasehold.db.allocation import in_use, leases_on
 from leasehold.db.outbox import put_resource_events
-from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.resources.resource import find_resource, update_resources
 from leasehold.db.task import add_task_once
-from leasehold.db.waiting import hurry_tries, hurry_waiting
+from leasehold.db.waiting import hurry_tries
+from leasehold.leasing.locks import lock
 from leasehold.model.backoff import REFUSALS_TO_SHOW, REFUSED_GROWTH, pause_after
 from leasehold.model.errors import InUseError, InvalidInputError, some_of
 from leasehold.model.event_log import ResourceNews
@@ -225,18 +225,16 @@ def _record(
     """Write the resource that `write` returns, unless something else has been asked of it since it was `seen`."""
 
     def work(connection: Connection) -> bool:
-        generations = lock_pools(connection, {type_.kind.pool})
-        present, now = find_resource(connection, type_.name, seen.id), service.now()
+        locks = lock(connection, {type_.kind.pool}, service.now)
+        present = find_resource(connection, type_.name, seen.id)
         if present is None or _move_of(present) != _move_of(seen):
             return False
-        after = write(connection, present, now)
-        values = {**columns_of(after), "updated_at": now}
-        update_resources(connection, [after.number], generations[type_.kind.pool] + 1, **values)
-        bump_pools(connection, generations)
-        if after.pooled:
-            hurry_waiting(connection, generations, now)
+        after = write(connection, present, locks.now)
+        values = {**columns_of(after), "updated_at": locks.now}
+        update_resources(connection, [after.number], locks.next(type_.kind.pool), **values)
+        locks.move(freed=after.pooled)
         if after.held_for is not None:
-            hurry_tries(connection, [after.held_for], now)
+            hurry_tries(connection, [after.held_for], locks.now)
         return True
 
     done = service.db.transact(work)

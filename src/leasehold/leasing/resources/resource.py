@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from leasehold.cloud.ports import CloudError, CloudPermanentError
 from leasehold.db.allocation import in_use, stored_requests_on, unreleased_on
 from leasehold.db.outbox import put_resource_events
-from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.resources.property import define_properties
 from leasehold.db.resources.resource import (
     find_resource,
@@ -26,6 +25,7 @@ from leasehold.db.resources.resource import (
 )
 from leasehold.db.task import LEASE, add_task_once, hurry_task
 from leasehold.db.work import work_for
+from leasehold.leasing.locks import lock
 from leasehold.leasing.reading.queries import get_resource
 from leasehold.leasing.resources.membership import (
     Progress,
@@ -35,7 +35,6 @@ from leasehold.leasing.resources.membership import (
     columns_of,
     refuse_held,
 )
-from leasehold.leasing.unit import bump_and_hurry
 from leasehold.model.errors import (
     CloudUnavailableError,
     InUseError,
@@ -87,8 +86,8 @@ def change(
     kind = type_.kind
 
     def work(connection: Connection) -> None:
-        generations = lock_pools(connection, {kind.pool})
-        now = service.now()
+        locks = lock(connection, {kind.pool}, service.now)
+        now = locks.now
         resource = _enrolled(connection, service, type_name, ident)
         changed = {name for name, value in properties.items() if resource.properties.get(name) != value}
         locked = sorted(changed & _names_in_use(service, connection, resource))
@@ -113,8 +112,8 @@ def change(
             values |= restriction.columns(resource)
         if pool is not None:
             values |= columns_of(ask_for_pool(connection, type_, after, pool, now))
-        update_resources(connection, [resource.number], generations[kind.pool] + 1, updated_at=now, **values)
-        bump_and_hurry(connection, generations, now)
+        update_resources(connection, [resource.number], locks.next(kind.pool), updated_at=now, **values)
+        locks.move(freed=True)
 
     service.db.transact(work)
     service.wake()
@@ -166,14 +165,14 @@ def remove(service: Service, type_name: str, ident: str) -> None:
         raise InUseError(f"The {kind.singular} {resource.label} has {users}; move or delete them first.")
 
     def work(connection: Connection) -> None:
-        generations = lock_pools(connection, {kind.pool})
+        locks = lock(connection, {kind.pool}, service.now)
         enrolled = _enrolled(connection, service, type_name, ident)
-        _refuse_allocated(connection, kind.singular, enrolled, service.now())
+        _refuse_allocated(connection, kind.singular, enrolled, locks.now)
         refuse_held(type_, enrolled)
-        remove_resource(connection, enrolled.number, generations[kind.pool] + 1, service.now())
+        remove_resource(connection, enrolled.number, locks.next(kind.pool), locks.now)
         if driver.task:
             add_task_once(connection, driver.task, ident, service.now())
-        bump_pools(connection, generations)
+        locks.move()
         put_resource_events(connection, ResourceNews.REMOVED, [replace(enrolled, admitted=False)], service.now())
 
     service.db.transact(work)

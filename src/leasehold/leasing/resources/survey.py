@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.db.allocation import held_on, stored_requests_on
 from leasehold.db.outbox import put_resource_events
-from leasehold.db.pool import lock_pools
 from leasehold.db.resources.resource import (
     changed_in_the_cloud,
     failed_resources,
     resources_by_number,
     update_resources,
 )
+from leasehold.leasing.locks import lock
 from leasehold.leasing.resources.beyond import beyond
-from leasehold.leasing.unit import bump_and_hurry
 from leasehold.model.event_log import ResourceNews
 
 if TYPE_CHECKING:
@@ -45,15 +44,16 @@ def record_survey(service: Service, type_: ResourceType, found: Mapping[int, Dis
 
     def work(connection: Connection) -> list[Resource]:
         pool = type_.kind.pool
-        generations, now = lock_pools(connection, {pool}), service.now()
+        locks = lock(connection, {pool}, service.now)
+        now = locks.now
         changed = []
         for number, each in sorted(resources_by_number(connection, found).items()):
             news = differences(each, found[number])
             if news and each.deleted_at is None:
                 changed.append(each)
-                update_resources(connection, [number], generations[pool] + 1, **news, changed_at=now, updated_at=now)
+                update_resources(connection, [number], locks.next(pool), **news, changed_at=now, updated_at=now)
         if changed:
-            bump_and_hurry(connection, generations, now)
+            locks.move(freed=True)
             after = resources_by_number(connection, [each.number for each in changed])
             put_resource_events(connection, ResourceNews.CHANGED, list(after.values()), now)
         return changed

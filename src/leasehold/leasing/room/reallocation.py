@@ -1,8 +1,9 @@
-"""Decide and write what the reservations of an amended lease get in its new window, under the locks of the pools."""
+"""Decide what the reservations of an amended lease get in its new window, under the locks of the pools."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from leasehold.db.leases.closures import windows_on
@@ -17,9 +18,10 @@ from leasehold.leasing.deciding.allocations import (
     pool_of,
     rewrite,
 )
-from leasehold.leasing.deciding.decide import Asked, promised_window, seen_by_users
+from leasehold.leasing.deciding.decide import Asked, seen_by_users
 from leasehold.leasing.deciding.default_properties import judged
 from leasehold.leasing.deciding.flags import Flags, changed
+from leasehold.leasing.deciding.promised import write_moves
 from leasehold.leasing.deciding.rebinding_search import RoomMade
 from leasehold.leasing.room.offer import Offering
 from leasehold.leasing.room.rebinding import Rebinding
@@ -27,19 +29,15 @@ from leasehold.model.allocation import Pick
 from leasehold.model.errors import LeaseholdError
 from leasehold.model.states import EventType, ReservationStatus
 from leasehold.model.terms.ending import held_longest
-from leasehold.model.terms.lead import Lead
 from leasehold.model.windows import to_minute
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-    from datetime import datetime
+    from collections.abc import Collection, Mapping, Sequence
 
-    from sqlalchemy import Connection
-
-    from leasehold.db.pool import LockedPools
     from leasehold.leasing.amended import Amendment
-    from leasehold.leasing.deciding.calendars import Evaluated
-    from leasehold.leasing.service import Service
+    from leasehold.leasing.deciding.decision import Write
+    from leasehold.leasing.locks import Locks
+    from leasehold.leasing.unit import Unit
     from leasehold.model.allocation import Allocation
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
@@ -48,56 +46,57 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Reallocation:
-    """The lease as read under its lock (taken after the pools' locks), and its new `window`.
+class Reallocated:
+    """What the reservations of a lease get, by their ids, who moves for them, and how it is written.
 
-    `approve` gets the picks of each reservation, by its id, and what moves for them (`RoomMade.moved`), before they are
-    written; it raises to keep them from that.
+    `flags` are those of the reservations afterwards, by id.
     """
 
-    service: Service
-    connection: Connection
+    picks: Mapping[str, Sequence[Pick]]
+    moved: object
+    writes: Sequence[Write]
+    flags: Mapping[str, Flags]
+
+
+@dataclass(frozen=True, slots=True)
+class Reallocation:
+    """The lease as read under its lock (taken after the pools' locks), and its new `window`."""
+
+    unit: Unit
+    locks: Locks
     amendment: Amendment
-    evaluated: Evaluated
-    generations: LockedPools
     lease: Lease
     window: Window
-    now: datetime
-    approve: Callable[[Mapping[str, Sequence[Pick]], object], None]
 
-    def promise(self) -> dict[str, Flags]:
-        """Decide what each reservation gets in the new window, and write the changed allocations.
+    def decided(self) -> Reallocated:
+        """Return what each reservation gets in the new window.
 
-        Returns the flags of the reservations by id. An amendment that only shortens the window is never refused: a
-        reservation that lost resources gets replacements if there are any; otherwise it keeps the rest.
+        An amendment that only shortens the window is never refused: a reservation that lost resources gets replacements
+        if there are any; otherwise it keeps the rest.
         """
         lease, window, parts = self.lease, self.window, self._parts
         room = RoomMade([[held.pick for held in self._held(part)] for part in parts])
         defaults: Mapping[str, DefaultProperties | None] = {}
-        rebinding = Rebinding(self.service, self.connection, self.generations, self.now, stay=frozenset({lease.id}))
         shrinks = lease.window.start <= window.start and window.end <= lease.window.end
         shrinks = shrinks and not any(map(self.amendment.asks_more, parts))
-        movable = not shrinks and not lease.reached(EventType.START) and lease.window.start >= to_minute(self.now)
+        movable = not shrinks and not lease.reached(EventType.START) and lease.window.start >= to_minute(self.locks.now)
         whole = not any(part.missing_resources for part in parts)
-        if not shrinks or (not whole and window.end > self.now):
+        if not shrinks or (not whole and window.end > self.locks.now):
             try:
-                (room, defaults), whole = self._decide(rebinding, movable=movable), True
+                (room, defaults), whole = self._decide(movable=movable), True
             except LeaseholdError:
                 if not shrinks:
                     raise
-        decided = room.picks
-        self.approve({part.id: tuple(picks) for part, picks in zip(parts, decided, strict=True)}, room.moved)
-        rebinding.write(room.moves)
-        for part, picks in zip(parts, decided, strict=True):
-            self._rewrite(part, picks)
+        gets = list(zip(parts, room.picks, strict=True))
         dropped = [part for part in lease.reservations if part.id in self.amendment.changes.drops]
-        for part in dropped:
-            self._rewrite(part, ())
-        failed = failed_resources(self.connection) if any(part.missing_resources for part in parts) else {}
-        gets = zip(parts, decided, strict=True)
+        writes: list[Write] = [partial(write_moves, room.moves)] if room.moves else []
+        for part, picks in (*gets, *((each, ()) for each in dropped)):
+            writes += self._rewrite(part, picks)
+        failed = failed_resources(self.locks.connection) if any(part.missing_resources for part in parts) else {}
         flags = {part.id: self._flags(part, picks, failed, whole=whole) for part, picks in gets}
         flags = {ident: replace(each, default=defaults.get(ident)) for ident, each in flags.items()}
-        return flags | {part.id: Flags() for part in dropped}
+        flags |= {part.id: Flags() for part in dropped}
+        return Reallocated({part.id: tuple(picks) for part, picks in gets}, room.moved, writes, flags)
 
     @property
     def _parts(self) -> list[Reservation]:
@@ -111,21 +110,23 @@ class Reallocation:
     def _vacated(self, part: Reservation) -> frozenset[int]:
         return self.amendment.vacated.get(part.id, frozenset())
 
-    def _rewrite(self, part: Reservation, picks: Sequence[Pick]) -> None:
-        pool = pool_of(part, self.service.types)
-        if pool is not None:
-            ending, generation = self.amendment.ending(part), self.generations[pool] + 1
-            rewriting = Rewriting(
-                self.lease,
-                part,
-                self.window,
-                generation,
-                self.now,
-                ending,
-                vacated=self._vacated(part),
-                leaves=self.service.types.gives_up(part),
-            )
-            rewrite(self.connection, rewriting, picks, pool)
+    def _rewrite(self, part: Reservation, picks: Sequence[Pick]) -> list[Write]:
+        """Return what writes the allocations of a reservation; nothing for one that never had any."""
+        types = self.unit.service.types
+        pool = pool_of(part, types)
+        if pool is None:
+            return []
+        rewriting = Rewriting(
+            self.lease,
+            part,
+            pool,
+            self.window,
+            self.locks.now,
+            self.amendment.ending(part),
+            vacated=self._vacated(part),
+            leaves=types.gives_up(part),
+        )
+        return [partial(rewrite, rewriting, picks)]
 
     def _flags(self, part: Reservation, picks: Sequence[Pick], failed: Collection[int], *, whole: bool) -> Flags:
         """Return the flags of a reservation that has these picks; all that it asks for, if the lease is `whole`."""
@@ -141,42 +142,36 @@ class Reallocation:
         stuck = part.missing_resources and not numbers.isdisjoint(failed)
         return Flags(missing > 0 or stuck, other, missing)
 
-    def _decide(
-        self, rebinding: Rebinding, *, movable: bool
-    ) -> tuple[RoomMade, Mapping[str, DefaultProperties | None]]:
+    def _decide(self, *, movable: bool) -> tuple[RoomMade, Mapping[str, DefaultProperties | None]]:
         """Return what the reservations get, and by their ids what becomes of their default properties."""
-        lease, parts, calendars = self.lease, self._parts, self.service.calendars
-        ahead = promised_window(self.window.start, self.window.end, self.now)
-        lead = Lead(lease.lead, self.now)
-        reserved = lead.reserved(ahead)
-        asked = self._asked(begun=reserved.start <= self.now)
+        lease, parts, service = self.lease, self._parts, self.unit.service
+        # A claim keeps the resource of its published offer, for which nobody else moves.
+        claimed = lease.published_offer is not None
+        use_disabled = self.amendment.changes.use_disabled and not claimed
         own = [part.id for part in parts]
         if lease.is_maintenance:
             # Windows that overlap close the host together.
-            numbers = {pick.resource_number for part in asked for pick in part.held}
-            own += (held.reservation_id for held in windows_on(self.connection, numbers))
-        with calendars.synced(self.connection, self.generations, self.now, self.evaluated) as snapshots:
-            mine = seen_by_users(self.service.types, snapshots, self.amendment.changes.described(lease))
+            numbers = {held.resource_number for part in parts for held in self._held(part)}
+            own += (held.reservation_id for held in windows_on(self.locks.connection, numbers))
+        with self.unit.snapshots(self.locks) as snapshots:
+            terms = self.unit.terms(lease, self.window, self.locks, use_disabled=use_disabled)
+            reserved = terms.reserved
+            asked = self._asked(begun=reserved.start <= self.locks.now)
+            mine = seen_by_users(service.types, snapshots, self.amendment.changes.described(lease))
             others = {pool: snapshot.without(own) for pool, snapshot in mine.items()}
             longest = held_longest(reserved, map(self.amendment.ending, parts))
             views = {pool: view.booked(self._kept_off(pool), longest) for pool, view in others.items()}
-            claimed = lease.published_offer is not None
             if claimed:
-                # It keeps the resource of its published offer, for which nobody else moves.
                 views = {pool: view.among(view.eligible.closed()) for pool, view in views.items()}
-            use_disabled = self.amendment.changes.use_disabled and not claimed
-            tells = self.amendment.tells_disabled and not claimed
-            terms = self.service.terms(ahead, self.window.duration, use_disabled=use_disabled, lead=lead)
-            seconds = self.service.settings.leases.explanation_seconds
             offering = Offering(
                 views,
                 asked,
                 terms,
                 self._allowed,
-                seconds,
+                service.settings.leases.explanation_seconds,
                 movable=movable,
-                tells_disabled=tells,
-                rebinding=None if claimed else rebinding,
+                tells_disabled=self.amendment.tells_disabled and not claimed,
+                rebinding=None if claimed else Rebinding(service, self.locks, stay=frozenset({lease.id})),
                 extended=lease.window.end if self.window.end > lease.window.end else None,
             )
             room = offering.decide()
@@ -188,7 +183,7 @@ class Reallocation:
     def _asked(self, *, begun: bool) -> list[Asked]:
         """Return the request of each reservation for the decision; `begun` says that the new window has begun."""
         lease, parts = self.lease, self._parts
-        kinds = [self.service.types.get(part.resource_type).kind for part in parts]
+        kinds = [self.unit.service.types.get(part.resource_type).kind for part in parts]
         return [
             Asked(
                 kind,
@@ -217,7 +212,5 @@ class Reallocation:
 
     def _allowed(self, window: Window) -> bool:
         """Return whether enforcement would allow the amended lease in this other window."""
-        after = self.amendment.offered(self.lease, window, self.now)
-        return self.service.enforcement.would_update(
-            self.lease, after, self.service.deciding(self.connection, self.now)
-        )
+        after = self.amendment.offered(self.lease, window, self.locks.now)
+        return self.unit.service.enforcement.would_update(self.lease, after, self.unit.deciding)

@@ -18,11 +18,8 @@ from leasehold.calendar.snapshot import instants
 from leasehold.db.leases.lease import find_lease
 from leasehold.db.leases.rebinding import unstarted_on
 from leasehold.leasing.deciding.allocations import held_by
-from leasehold.leasing.deciding.exchange import AllocationChange, HeldReservation, replace_allocations
-from leasehold.leasing.deciding.mending import difference
 from leasehold.leasing.deciding.rebinding_search import Movable, make_room
 from leasehold.model.errors import InvalidInputError, TakesTooLongError
-from leasehold.model.segment import Cause
 from leasehold.model.states import EventStatus, EventType, LeaseStatus
 from leasehold.model.terms.ending import held_longest
 from leasehold.model.windows import Window
@@ -33,14 +30,12 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
 
-    from sqlalchemy import Connection
-
     from leasehold.calendar.arrays import Mask
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.db.leases.rebinding import Unstarted
-    from leasehold.db.pool import LockedPools
     from leasehold.leasing.deciding.decide import Asked, Terms
     from leasehold.leasing.deciding.rebinding_search import Move, RoomMade
+    from leasehold.leasing.locks import Locks
     from leasehold.leasing.service import Service
     from leasehold.model.lease import Lease
 
@@ -54,16 +49,14 @@ MOST_MOVABLE = 300
 
 @dataclass(frozen=True, slots=True)
 class Rebinding:
-    """The transaction of a decision, which has locked these pools; `now` is the snapshots'.
+    """The transaction of a decision, with its locks.
 
     The leases in `stay` do not move: the one that is decided about, if it exists already, and those of which the
     decision has moved some reservation before, because their allocations are not written yet.
     """
 
     service: Service
-    connection: Connection
-    generations: LockedPools
-    now: datetime
+    locks: Locks
     stay: frozenset[str] = frozenset()
 
     def without(self, moves: Sequence[Move]) -> Rebinding:
@@ -105,10 +98,10 @@ class Rebinding:
     @property
     def _soon(self) -> datetime:
         """The moment up to which what begins stays where it is."""
-        return self.now + self.service.settings.leases.rebind_before_start
+        return self.locks.now + self.service.settings.leases.rebind_before_start
 
     def _movable(self, numbers: Collection[int], window: Window, pool: str) -> list[Movable]:
-        found = unstarted_on(self.connection, numbers, window, self._soon, MOST_MOVABLE)
+        found = unstarted_on(self.locks.connection, numbers, window, self._soon, MOST_MOVABLE)
         movable = (self._as_movable(each) for each in found if each.lease_id not in self.stay)
         return [each for each in movable if each is not None and each.kind.pool == pool]
 
@@ -130,7 +123,7 @@ class Rebinding:
         held = {move.of.id: {each.id for each in move.of.held} for move in moves}
         begun = set()
         for ident in sorted({move.of.lease_id for move in moves}):
-            lease = find_lease(self.connection, ident, lock=True)
+            lease = find_lease(self.locks.connection, ident, lock=True)
             if lease is None or not self._rests(lease, held):
                 begun.add(ident)
         return begun
@@ -141,15 +134,6 @@ class Rebinding:
         same = all({each.id for each in held_by(part, lease)} == held[part.id] for part in parts)
         untouched = lease.status is LeaseStatus.PENDING and start is not None and start.status is EventStatus.UNDONE
         return same and untouched and lease.begins > self._soon
-
-    def write(self, moves: Sequence[Move]) -> None:
-        """Write the moves of a room; the caller raises the generations of the pools."""
-        for move in moves:
-            gone, fresh = difference(move.of.held, move.picks)
-            pool = move.of.kind.pool
-            change = AllocationChange(pool, self.generations[pool] + 1, self.now, Cause.MOVED)
-            held = HeldReservation(move.of.lease_id, move.of.id, move.of.window)
-            replace_allocations(self.connection, change, held, gone, [(pick, False) for pick in fresh])
 
 
 def _where(snapshot: Snapshot, asked: Sequence[Asked], terms: Terms, soon: datetime) -> tuple[list[int], Window] | None:

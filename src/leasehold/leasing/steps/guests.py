@@ -16,24 +16,15 @@ from leasehold.model.errors import some_of
 from leasehold.resource_types.driver import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-    from datetime import datetime
+    from collections.abc import Collection, Sequence
 
-    from sqlalchemy import Connection
-
+    from leasehold.leasing.locks import Locks
     from leasehold.leasing.service import Service
     from leasehold.leasing.steps.lifecycle import Step
     from leasehold.resource_types.driver import Convergence, Holding
 
 
-def with_guests(
-    service: Service,
-    connection: Connection,
-    step: Step,
-    outcomes: Sequence[Outcome],
-    generations: Mapping[str, int],
-    now: datetime,
-) -> Sequence[Outcome]:
+def with_guests(service: Service, step: Step, outcomes: Sequence[Outcome], locks: Locks) -> Sequence[Outcome]:
     """Begin to give back what has servers at the end of a lease, and return the outcomes of the step after that.
 
     The caller has the pools locked, releases what the outcomes say, and bumps the pools. A resource that is promised to
@@ -41,9 +32,7 @@ def with_guests(
     """
     done = {each.reservation_id for each in outcomes if each.result is Result.DONE}
     jobs = [job for job in step.jobs if step.wanted is Wanted.ENDED and job.gives_back and job.name in done]
-    stuck = {
-        job.name: held for job in jobs if (held := _promised(service, connection, job, step.lease.id, generations, now))
-    }
+    stuck = {job.name: held for job in jobs if (held := _promised(service, job, step.lease.id, locks))}
     by_name = {job.name: job for job in jobs}
     return [
         _waiting(each, by_name[each.reservation_id], stuck[each.reservation_id])
@@ -53,20 +42,14 @@ def with_guests(
     ]
 
 
-def _promised(
-    service: Service,
-    connection: Connection,
-    job: Convergence[Any],
-    lease_id: str,
-    generations: Mapping[str, int],
-    now: datetime,
-) -> list[Holding]:
+def _promised(service: Service, job: Convergence[Any], lease_id: str, locks: Locks) -> list[Holding]:
     """Give back the resources of a reservation that have servers, and return those that cannot be given back."""
     held = [each for each in job.all_holdings if each.allocation_id in job.guests]
+    connection, now = locks.connection, locks.now
     present = resources_by_number(connection, {each.resource.number for each in held}) if held else {}
     given: dict[int, bool] = {}
     for number, resource in present.items():
-        type_, after = service.types.get(resource.type), generations[resource.pool] + 1
+        type_, after = service.types.get(resource.type), locks.next(resource.pool)
         # One that has left the reservation pool already is promised to nobody.
         given[number] = not resource.pooled or give_back_with_guests(connection, type_, resource, lease_id, after, now)
     return [each for each in held if not given[each.resource.number]]

@@ -15,11 +15,11 @@ from leasehold.db.pool import lock_pools
 from leasehold.db.task import finish_task, finish_with, still_ours
 from leasehold.db.together import together
 from leasehold.leasing.deciding.source import Release
-from leasehold.leasing.delete import forget
+from leasehold.leasing.delete import gone
+from leasehold.leasing.locks import Locks
 from leasehold.leasing.steps.guests import with_guests
 from leasehold.leasing.steps.lifecycle import EVENT_OF, Phase, Result, next_moment
 from leasehold.leasing.steps.no_show import put_no_show_events, settled
-from leasehold.leasing.unit import bump_and_hurry
 from leasehold.model.backoff import REFUSALS_TO_SHOW, REFUSED_GROWTH, pause_after
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.judging import next_no_show
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from leasehold.db.pool import LockedPools
     from leasehold.db.task import Claim
     from leasehold.leasing.service import Service
     from leasehold.leasing.steps.lifecycle import Outcome, Step
@@ -107,15 +106,15 @@ class _Completion:
     outcomes: Sequence[Outcome]
 
     def __call__(self, connection: Connection) -> bool:
-        generations = lock_pools(connection, self._freed().keys())
+        pools = lock_pools(connection, self._freed().keys())
         source = self.service.source_of(self.step.lease)
-        heir = source.lock_heir(connection, self.step.lease) if generations else None
-        lease, now = self._as_it_is(connection), self.service.now()
+        heir = source.lock_heir(connection, self.step.lease) if pools else None
+        lease, locks = self._as_it_is(connection), Locks(connection, pools, self.service.now())
         if not still_ours(connection, self.claim):
             return False
         if lease is not None:
-            outcomes = with_guests(self.service, connection, self.step, self.outcomes, generations, now)
-            replace(self, outcomes=outcomes).record(connection, lease, generations, now, heir)
+            outcomes = with_guests(self.service, self.step, self.outcomes, locks)
+            replace(self, outcomes=outcomes).record(lease, Release(locks, heir))
         return True
 
     @property
@@ -139,17 +138,15 @@ class _Completion:
             raise _OvertakenError
         return True
 
-    def record(
-        self, connection: Connection, lease: Lease, generations: LockedPools, now: datetime, heir: Lease | None
-    ) -> None:
+    def record(self, lease: Lease, to: Release) -> None:
         """Write what the outcomes say about the lease, which is locked, as are its pools and its heir."""
-        freed = self._freed()
+        connection, now, freed = to.locks.connection, to.locks.now, self._freed()
         changed = lease.generation != self.step.lease.generation
         if changed and self.step.phase is Phase.NO_SHOW:
             # What is promised now may be more. The next step puts back what this one has taken out, or releases it.
             finish_task(connection, self.claim, now)
             return
-        self._release(connection, lease, freed, Release(connection, generations, now, heir))
+        self._release(lease, freed, to)
         lease = self._without_dropped(connection, lease, now)
         if changed:
             save_lease(connection, lease, self._known(lease), now)
@@ -167,24 +164,18 @@ class _Completion:
         gone = {job.name for job in self.step.jobs if job.reservation.dropped and job.name in done}
         return save_lease(connection, lease, move(lease, Trigger.DROPPED, done=gone), now) if gone else lease
 
-    def _release(
-        self,
-        connection: Connection,
-        lease: Lease,
-        freed: Mapping[str, list[int]],
-        to: Release,
-    ) -> None:
+    def _release(self, lease: Lease, freed: Mapping[str, list[int]], to: Release) -> None:
         """Release these allocations, and make due the leases that wait for something in their pools.
 
         Its source says who has them next.
         """
         held = {each.id: each for part in lease.reservations for each in part.allocations}
-        cause = Cause.NO_SHOW if self.step.phase is Phase.NO_SHOW else Cause.ENDED
+        cause, locks = Cause.NO_SHOW if self.step.phase is Phase.NO_SHOW else Cause.ENDED, to.locks
         for pool, ids in freed.items():
             ending = [held[ident] for ident in ids]
-            end_allocations(connection, ending, to.generations[pool] + 1, to.now, cause, released=True)
+            end_allocations(locks.connection, ending, locks.next(pool), locks.now, cause, released=True)
             self.service.source_of(lease).give_back(to, lease, ending)
-        bump_and_hurry(connection, to.generations, to.now)
+        locks.move(freed=True)
 
     def _tells_nothing_of(self, freed: Mapping[str, list[int]]) -> bool:
         """Return whether the step has no event of its own that speaks of all that is released."""
@@ -253,7 +244,8 @@ class _Completion:
         phase = self.step.phase
         if phase is Phase.REMOVE:
             if lease.deleted_at is None:
-                forget(connection, lease, now)
+                after = save_lease(connection, lease, gone(lease, Trigger.GONE, now), now)
+                put_event(connection, "lease.delete", after, now)
             finish_task(connection, self.claim, None)
             return
         after = save_lease(connection, lease, _NEXT[phase](self._settled(lease, now)), now)

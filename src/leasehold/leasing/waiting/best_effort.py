@@ -73,7 +73,7 @@ def with_draws(
     asked: Sequence[Asked],
     make: Callable[[DrawPlan | None], Lease],
 ) -> Lease:
-    """Return the lease that `make` makes, without a plan or else with one.
+    """Return the lease that `make` makes: without a plan, or else, if it is a best-effort lease, with one.
 
     Raises NotEnoughError if it cannot be granted with shared hosts either, and CloudUnavailableError if the cloud does
     not say what is on them; then no call has changed anything.

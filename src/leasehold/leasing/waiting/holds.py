@@ -18,11 +18,12 @@ from leasehold.model.errors import InUseError
 from leasehold.model.membership import Membership
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection
     from datetime import datetime
 
     from sqlalchemy import Connection
 
+    from leasehold.leasing.locks import Locks
     from leasehold.leasing.service import Service
     from leasehold.model.lease import Lease
     from leasehold.model.resource import Resource
@@ -39,22 +40,16 @@ class Draws(Enum):
     FAILED = auto()
 
 
-def hold(
-    service: Service,
-    connection: Connection,
-    lease: Lease,
-    numbers: Collection[int],
-    generations: Mapping[str, int],
-    now: datetime,
-) -> None:
+def hold(service: Service, lease: Lease, numbers: Collection[int], locks: Locks) -> None:
     """Hold these resources for a lease that is stored, and begin to draw those of them that its `waiting` names."""
     draws = _waiting_of(lease).draws
+    connection = locks.connection
     for number, resource in sorted(resources_by_number(connection, numbers).items()):
-        values = {"held_for": lease.id, "updated_at": now}
+        values = {"held_for": lease.id, "updated_at": locks.now}
         if number in draws:
             type_ = service.types.get(resource.type)
-            values |= columns_of(ask_for_pool(connection, type_, resource, Membership.RESERVATION, now))
-        update_resources(connection, [number], generations[resource.pool] + 1, **values)
+            values |= columns_of(ask_for_pool(connection, type_, resource, Membership.RESERVATION, locks.now))
+        update_resources(connection, [number], locks.next(resource.pool), **values)
 
 
 def draws_of(connection: Connection, lease: Lease) -> Draws:
@@ -76,34 +71,19 @@ def held_pools(lease: Lease) -> frozenset[str]:
     return _waiting_of(lease).pools if is_held(lease) else frozenset()
 
 
-def let_go(
-    service: Service,
-    connection: Connection,
-    lease: Lease,
-    generations: Mapping[str, int],
-    now: datetime,
-    keep: Collection[int] = (),
-) -> None:
+def let_go(service: Service, lease: Lease, keep: Collection[int], locks: Locks) -> None:
     """Hold nothing for a lease any more; the hosts that were drawn for it go back, except those to `keep`."""
-    for resource in held_resources(connection, lease.id):
-        unwanted = None if resource.number in keep else lease
-        let_go_of(service, connection, resource, unwanted, generations, now)
+    for resource in held_resources(locks.connection, lease.id):
+        let_go_of(service, resource, None if resource.number in keep else lease, locks)
 
 
-def let_go_of(
-    service: Service,
-    connection: Connection,
-    resource: Resource,
-    lease: Lease | None,
-    generations: Mapping[str, int],
-    now: datetime,
-) -> None:
+def let_go_of(service: Service, resource: Resource, lease: Lease | None, locks: Locks) -> None:
     """Hold one resource no more; it goes back if it was drawn for the `lease`."""
     free = replace(resource, held_for=None)
     if lease is not None and lease.waiting is not None and resource.number in lease.waiting.draws:
-        free = _given_back(service, connection, free, now)
-    values = {**columns_of(free), "held_for": None, "updated_at": now}
-    update_resources(connection, [free.number], generations[free.pool] + 1, **values)
+        free = _given_back(service, locks.connection, free, locks.now)
+    values = {**columns_of(free), "held_for": None, "updated_at": locks.now}
+    update_resources(locks.connection, [free.number], locks.next(free.pool), **values)
 
 
 def _given_back(service: Service, connection: Connection, resource: Resource, now: datetime) -> Resource:

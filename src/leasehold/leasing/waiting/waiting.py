@@ -6,35 +6,40 @@ holds no resources and leaves no trace in what a project uses.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from leasehold.db.leases.lease import find_lease, save_lease
-from leasehold.db.outbox import put_event
-from leasehold.db.pool import LockedPools, bump_pools, lock_pools
-from leasehold.db.task import due_anew, finish_task, still_ours
-from leasehold.db.waiting import hurry_tries, hurry_waiting, next_clean
+from leasehold.db.leases.lease import find_lease
+from leasehold.db.pool import LockedPools
+from leasehold.db.task import due_anew, still_ours
+from leasehold.db.waiting import next_clean
 from leasehold.enforcement.external import ExternalCall
-from leasehold.leasing.approval import Approval, approved
-from leasehold.leasing.deciding.allocations import promise
-from leasehold.leasing.deciding.decide import RefusedError, decide, promised_window, seen_by_users
+from leasehold.leasing.approval import approved
+from leasehold.leasing.deciding.decide import RefusedError, decide, seen_by_users
+from leasehold.leasing.deciding.decision import Decision
 from leasehold.leasing.deciding.default_properties import with_defaults
+from leasehold.leasing.deciding.promised import Promised
 from leasehold.leasing.deciding.rebinding_search import RoomMade
 from leasehold.leasing.external_view import ExternalView
 from leasehold.leasing.requests import conditions_asked
 from leasehold.leasing.room.rebinding import Rebinding
-from leasehold.leasing.unit import bump_and_hurry
+from leasehold.leasing.unit import Order, run
 from leasehold.leasing.waiting.holds import Draws, draws_of, is_held, let_go
-from leasehold.leasing.waiting.waiting_list import WaitingList, asked_of, pools_to_lock, with_closed
+from leasehold.leasing.waiting.waiting_list import (
+    AFTER_YOU,
+    BEHIND,
+    WaitingList,
+    asked_of,
+    pools_to_lock,
+    with_closed,
+)
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import LeaseholdError
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.reminder import armed
 from leasehold.model.states import EventType
-from leasehold.model.terms.lead import Lead
 from leasehold.model.terms.waiting import WaitingLease, window_at
 from leasehold.model.tries import called_off, drawing, granted, moved_to, refused, timed_out
 
@@ -46,16 +51,15 @@ if TYPE_CHECKING:
 
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.db.task import Claim
-    from leasehold.leasing.deciding.calendars import Evaluated
-    from leasehold.leasing.deciding.decide import Asked
+    from leasehold.leasing.approval import Approval
+    from leasehold.leasing.deciding.decide import Asked, Terms
+    from leasehold.leasing.deciding.decision import Write
+    from leasehold.leasing.locks import Locks
     from leasehold.leasing.service import Service
+    from leasehold.leasing.unit import Unit
     from leasehold.model.lease import Lease
     from leasehold.model.terms.waiting import Waiting
     from leasehold.model.windows import Window
-
-BEHIND = "Other leases that wait come first."
-AFTER_YOU = timedelta(seconds=1)
-"""When a lease is tried again that let another one go first."""
 
 
 class _NotGrantedError(Exception):
@@ -67,7 +71,7 @@ class _NotGrantedError(Exception):
         self.first = first
 
 
-def try_waiting(service: Service, claim: Claim, seen: Lease) -> bool:
+def try_waiting(service: Service, seen: Lease, claim: Claim) -> bool:
     """Try to grant a waiting lease, whose task is claimed, and set when it is due next; False if the claim is lost.
 
     A limit that is exceeded and the denial of the external service count as refused tries, with their sentence.
@@ -75,130 +79,131 @@ def try_waiting(service: Service, claim: Claim, seen: Lease) -> bool:
     window = window_at(seen.window, service.now())
     try:
         asked = asked_of(service, seen)
-        conditions = conditions_asked(asked)
+        order, case = Order(conditions_asked(asked)), _Try(seen, claim, asked, window)
 
-        def attempt(approval: Approval) -> bool:
-            return service.decide(_Try(service, claim, seen, asked, window, approval), conditions)
+        def attempt(approval: Approval) -> Lease | None:
+            return run(service, case, order, approval)
 
-        return approved(service, ExternalCall.CREATE, seen.project_id, attempt)
-    except _NotGrantedError as error:
-        return service.db.transact(partial(_write, service, claim, seen, error))
-    except LeaseholdError as error:
-        return service.db.transact(partial(_write, service, claim, seen, error))
+        return approved(service, ExternalCall.CREATE, seen.project_id, attempt) is not None
+    except (_NotGrantedError, LeaseholdError) as error:
+        return run(service, _InVain(seen, claim, error)) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class _Try:
-    """The transaction that grants it, which may have to run more than once; `window` is what the lease would get."""
+    """The use case that grants it; `window` is what the lease would get. None: the claim is lost."""
 
-    service: Service
-    claim: Claim
     seen: Lease
+    claim: Claim
     asked: Sequence[Asked]
     window: Window
-    approval: Approval
 
-    def __call__(self, evaluated: Evaluated, connection: Connection) -> bool:
-        now, waiting = self.service.now(), _waiting_of(self.seen)
+    def __call__(self, unit: Unit) -> Decision | None:
+        service, now, waiting = unit.service, unit.now, _waiting_of(self.seen)
         if waiting.expired(now):
             raise _NotGrantedError(self.seen.status_reason or "")
         moved = moved_to(self.seen, self.window)
-        self.service.enforcement.check_create(moved, self.service.deciding(connection, now))
+        service.enforcement.check_create(moved, service.deciding(unit.connection, now))
         mine = WaitingLease(moved.id, moved.project_id, moved.user_id, waiting)
-        generations = lock_pools(connection, pools_to_lock(self.service, connection, mine))
-        lease = find_lease(connection, self.seen.id, lock=True)
-        if not still_ours(connection, self.claim):
-            return False
-        now = self.service.now()
+        locks = unit.lock(pools_to_lock(service, unit.connection, mine))
+        lease = find_lease(unit.connection, self.seen.id, lock=True)
+        if not still_ours(unit.connection, self.claim):
+            return None
         if lease is None or lease.generation != self.seen.generation:
-            finish_task(connection, self.claim, now)
-            return True
-        ahead, lead = promised_window(self.window.start, self.window.end, now), Lead(lease.lead, now)
-        rebinding = Rebinding(self.service, connection, generations, now)
-        with self.service.calendars.synced(connection, generations, now, evaluated) as pools:
-            snapshots = seen_by_users(self.service.types, pools, lease)
+            return _overtaken(self.seen, self.claim, locks)
+        with unit.snapshots(locks) as pools:
+            snapshots = seen_by_users(service.types, pools, lease)
             own = {name: each.among(each.eligible.seen_by(mine.id)) for name, each in snapshots.items()}
-            asked = with_closed(connection, lease, self.asked)
-            decided = self._decided(own, asked, ahead, lead, rebinding)
+            asked = with_closed(unit.connection, lease, self.asked)
+            terms = unit.terms(lease, self.window, locks, use_disabled=waiting.use_disabled)
+            decided = _decided(own, asked, terms, Rebinding(service, locks))
             got = with_defaults(moved, [part.kind.pool for part in self.asked], decided.picks, own)
-            budget = self.service.terms(ahead, self.window.duration).budget
-            first = WaitingList(self.service, connection, snapshots, now, budget).first_ahead(mine)
+            budget = unit.terms(lease, self.window, locks).budget
+            first = WaitingList(service, locks, snapshots, budget).first_ahead(mine)
         if first is not None:
             raise _NotGrantedError(BEHIND, first)
-        self.approval.require(
+        unit.approval.require(
             (self.window, decided.key),
-            lambda: ExternalView(self.service, connection).creation(
-                _draft_of(self.service, moved), moved, decided.picks
-            ),
+            lambda: ExternalView(service, unit.connection).creation(_draft_of(service, moved), moved, decided.picks),
         )
-        rungs = self.service.settings.manager.warn_before_end
-        after = armed(granted(got, waiting), now, rungs)
-        rebinding.write(decided.moves)
-        promise(connection, after, self.asked, decided.picks, generations, lead.reserved(ahead))
-        after = save_lease(connection, lease, after, now)
-        finish_task(connection, self.claim, now)
-        put_event(connection, LeaseNews.GRANTED, after, now)
-        own_pools = LockedPools({name: generations.states[name] for name in waiting.pools})
+        return self._granted(unit, locks, lease, got, decided, terms)
+
+    def _granted(self, unit: Unit, locks: Locks, lease: Lease, got: Lease, decided: RoomMade, terms: Terms) -> Decision:
+        """Return that the lease gets this; the pools that were locked only for those that come first stay."""
+        waiting, service = _waiting_of(lease), unit.service
+        own = LockedPools({name: locks.pools.states[name] for name in waiting.pools})
+        writes: list[Write] = []
         if is_held(lease):
             keep = {pick.resource_number for picks in decided.picks for pick in picks}
-            let_go(self.service, connection, lease, generations, now, keep)
-            hurry_waiting(connection, own_pools, now)
-        bump_pools(connection, own_pools)
-        return True
-
-    def _decided(
-        self,
-        snapshots: Mapping[str, Snapshot],
-        asked: Sequence[Asked],
-        ahead: Window,
-        lead: Lead,
-        rebinding: Rebinding,
-    ) -> RoomMade:
-        use_disabled = _waiting_of(self.seen).use_disabled
-        terms = self.service.terms(ahead, self.window.duration, use_disabled=use_disabled, lead=lead)
-        try:
-            return RoomMade(decide(snapshots, asked, terms))
-        except RefusedError as error:
-            refused = error
-        kind = asked[refused.position].kind
-        room = rebinding.room(snapshots, asked, terms, kind.pool)
-        if room is None:
-            raise _NotGrantedError(kind.not_enough(refused.refusal).message)
-        return room
+            writes.append(partial(let_go, service, lease, keep))
+        return Decision(
+            locks=replace(locks, pools=own),
+            lease=armed(granted(got, waiting), locks.now, service.settings.manager.warn_before_end),
+            before=lease,
+            promised=Promised(self.asked, decided, terms.reserved),
+            writes=writes,
+            news=[LeaseNews.GRANTED],
+            claim=self.claim,
+            due=locks.now,
+            frees=is_held(lease),
+        )
 
 
-def _write(
-    service: Service, claim: Claim, seen: Lease, error: _NotGrantedError | LeaseholdError, connection: Connection
-) -> bool:
-    """Write that a try was refused, and when the next one is due; or that it was the last one."""
-    locked = lock_pools(connection, _waiting_of(seen).pools if is_held(seen) else ())
-    lease = find_lease(connection, seen.id, lock=True)
-    if not still_ours(connection, claim):
-        return False
-    now = service.now()
-    if lease is None or lease.generation != seen.generation:
-        finish_task(connection, claim, now)
-        return True
-    waiting = _waiting_of(lease)
-    if isinstance(error, _NotGrantedError) and error.first is not None:
-        finish_task(connection, claim, now + AFTER_YOU, error=error.reason)
-        hurry_tries(connection, [error.first], now)
-        return True
-    after = _best_effort(connection, claim, lease, error, now) if is_held(lease) else _refused(lease, error, now)
-    after = save_lease(connection, lease, after, now)
-    if is_held(lease) and not after.waits:
-        let_go(service, connection, lease, locked, now)
-        bump_and_hurry(connection, locked, now)
-    if after.waits:
+def _decided(snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], terms: Terms, rebinding: Rebinding) -> RoomMade:
+    try:
+        return RoomMade(decide(snapshots, asked, terms))
+    except RefusedError as error:
+        refused = error
+    kind = asked[refused.position].kind
+    room = rebinding.room(snapshots, asked, terms, kind.pool)
+    if room is None:
+        raise _NotGrantedError(kind.not_enough(refused.refusal).message)
+    return room
+
+
+def _overtaken(seen: Lease, claim: Claim, locks: Locks) -> Decision:
+    """Return that a lease is another one than was seen: it is looked at again at once."""
+    return Decision(locks=locks, lease=seen, before=seen, claim=claim, due=locks.now)
+
+
+@dataclass(frozen=True, slots=True)
+class _InVain:
+    """The use case of a refused try: when the next one is due, or that it was the last. None: the claim is lost."""
+
+    seen: Lease
+    claim: Claim
+    error: _NotGrantedError | LeaseholdError
+
+    def __call__(self, unit: Unit) -> Decision | None:
+        locks = unit.lock(_waiting_of(self.seen).pools if is_held(self.seen) else ())
+        connection, now = unit.connection, locks.now
+        lease = find_lease(connection, self.seen.id, lock=True)
+        if not still_ours(connection, self.claim):
+            return None
+        if lease is None or lease.generation != self.seen.generation:
+            return _overtaken(self.seen, self.claim, locks)
+        first = self.error.first if isinstance(self.error, _NotGrantedError) else None
+        if first is not None:
+            again = _overtaken(lease, self.claim, locks)
+            return replace(again, due=now + AFTER_YOU, error=str(self.error), tries=[first])
+        if is_held(lease):
+            after = _best_effort(connection, self.claim, lease, self.error, now)
+        else:
+            after = _refused(lease, self.error, now)
+        if not after.waits:
+            return self._over(unit, locks, lease, after)
         waiting = _waiting_of(after)
         # Something may have become free since it was tried, or will be when it is clean.
-        clean = next_clean(connection, waiting, service.margins, now)
-        due = min(waiting.due, due_anew(connection, claim) or waiting.due, clean or waiting.due)
-        finish_task(connection, claim, due, error=after.status_reason)
-    else:
-        put_event(connection, LeaseNews.TIMED_OUT, after, now)
-        finish_task(connection, claim, None)
-    return True
+        clean = next_clean(connection, waiting, unit.service.margins, now)
+        due = min(waiting.due, due_anew(connection, self.claim) or waiting.due, clean or waiting.due)
+        return Decision(locks=locks, lease=after, before=lease, claim=self.claim, due=due, error=after.status_reason)
+
+    def _over(self, unit: Unit, locks: Locks, lease: Lease, after: Lease) -> Decision:
+        """Return that the lease waits no more, and that what was held for it is let go."""
+        held = is_held(lease)
+        writes = [partial(let_go, unit.service, lease, ())] if held else []
+        news = [LeaseNews.TIMED_OUT]
+        return Decision(locks=locks, lease=after, before=lease, writes=writes, news=news, claim=self.claim, frees=held)
 
 
 def _refused(lease: Lease, error: _NotGrantedError | LeaseholdError, now: datetime) -> Lease:

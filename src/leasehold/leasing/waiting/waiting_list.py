@@ -7,6 +7,7 @@ nobody, and neither does one whose last try was refused for another reason, such
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from leasehold.db.leases.lease import find_leases
@@ -24,15 +25,20 @@ from leasehold.resource_types.kind import Explain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import datetime
 
     from sqlalchemy import Connection
 
     from leasehold.calendar.snapshot import Snapshot
+    from leasehold.leasing.locks import Locks
     from leasehold.leasing.service import Service
     from leasehold.model.budget import Budget
     from leasehold.model.lease import Lease
     from leasehold.model.terms.waiting import Waiting, WaitingLease
+
+
+BEHIND = "Other leases that wait come first."
+AFTER_YOU = timedelta(seconds=1)
+"""When a lease is tried again that let another one go first."""
 
 
 def asked_of(service: Service, lease: Lease) -> list[Asked]:
@@ -70,12 +76,11 @@ def pools_to_lock(service: Service, connection: Connection, lease: WaitingLease)
 
 @dataclass(frozen=True, slots=True)
 class WaitingList:
-    """The leases that wait, at one moment; `snapshots` are of the locked pools, and `budget` bounds the search."""
+    """The leases that wait; `snapshots` are of the locked pools, and `budget` bounds the search."""
 
     service: Service
-    connection: Connection
+    locks: Locks
     snapshots: Mapping[str, Snapshot]
-    now: datetime
     budget: Budget
 
     def first_ahead(self, lease: WaitingLease) -> str | None:
@@ -84,11 +89,13 @@ class WaitingList:
         If the search takes too long, nobody is ahead any more.
         """
         ids = [
-            each.id for each in leases_ahead(self.service, self.connection, lease) if self._may_be_granted(each.waiting)
+            each.id
+            for each in leases_ahead(self.service, self.locks.connection, lease)
+            if self._may_be_granted(each.waiting)
         ]
         if not ids:
             return None
-        found = {lease.id: lease for lease in find_leases(self.connection, ids)}
+        found = {lease.id: lease for lease in find_leases(self.locks.connection, ids)}
         try:
             return next((each for each in ids if each in found and self._fits(found[each])), None)
         except TakesTooLongError:
@@ -96,20 +103,20 @@ class WaitingList:
 
     def _may_be_granted(self, waiting: Waiting) -> bool:
         seen = waiting.pools <= self.snapshots.keys()
-        return seen and not waiting.passed_over and not waiting.expired(self.now)
+        return seen and not waiting.passed_over and not waiting.expired(self.locks.now)
 
     def _fits(self, lease: Lease) -> bool:
         if not lease.waits:
             return False
         use_disabled = lease.waiting is not None and lease.waiting.use_disabled
-        window, margins = window_at(lease.window, self.now), self.service.margins
-        ahead = promised_window(window.start, window.end, self.now)
+        window, margins = window_at(lease.window, self.locks.now), self.service.margins
+        ahead = promised_window(window.start, window.end, self.locks.now)
         terms = Terms(ahead, window.duration, margins, self.budget, Explain.NOTHING, use_disabled)
-        terms = replace(terms, lead=Lead(lease.lead, self.now))
+        terms = replace(terms, lead=Lead(lease.lead, self.locks.now))
         mine = seen_by_users(self.service.types, self.snapshots, lease)
         snapshots = {name: each.among(each.eligible.seen_by(lease.id)) for name, each in mine.items()}
         try:
-            decide(snapshots, with_closed(self.connection, lease, asked_of(self.service, lease)), terms)
+            decide(snapshots, with_closed(self.locks.connection, lease, asked_of(self.service, lease)), terms)
         except TakesTooLongError:
             raise
         except (LeaseholdError, RefusedError):

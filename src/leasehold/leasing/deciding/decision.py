@@ -1,0 +1,121 @@
+"""What was decided about a lease, and the one way in which that is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from leasehold.db.idempotency import keep_key
+from leasehold.db.leases.lease import find_lease, insert_lease, save_lease
+from leasehold.db.outbox import put_event
+from leasehold.db.task import LEASE, add_task, finish_task, hurry_task
+from leasehold.db.together import together
+from leasehold.db.waiting import hurry_tries
+from leasehold.leasing.deciding.flags import put_flag_event
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+
+    from leasehold.db.task import Claim
+    from leasehold.db.together import Writer
+    from leasehold.leasing.deciding.calendars import Calendars
+    from leasehold.leasing.deciding.promised import Promised
+    from leasehold.leasing.locks import Locks
+    from leasehold.model.draft import Once
+    from leasehold.model.lease import Lease
+
+    Write: TypeAlias = Callable[[Locks], object]
+    """Writes something under these locks; `Decision` moves the pools afterwards."""
+    News: TypeAlias = str | tuple[str, Mapping[str, Any]]
+    """An event of the lease as it is then, with more that it says."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What becomes of a lease under these locks; nothing of it is written yet.
+
+    `before` is the lease as it was; None: it is new. It gets what is `promised`, and `writes` change all else; with
+    `rereads` they change what this lease has. Its task is `due` then; None leaves that as it is, but for a `claim`,
+    which is finished, with the `error` of a try in vain. `tries` are leases that wait and are tried now, and with
+    `frees` all that wait for the pools. Other leases change `also`.
+    """
+
+    locks: Locks
+    lease: Lease
+    before: Lease | None = None
+    promised: Promised | None = None
+    writes: Sequence[Write] = ()
+    rereads: bool = False
+    news: Sequence[News] = ()
+    due: datetime | None = None
+    claim: Claim | None = None
+    error: str | None = None
+    tries: Sequence[str] = ()
+    frees: bool = False
+    also: Sequence[Decision] = ()
+
+    def write(self, calendars: Calendars, once: Once | None = None) -> Lease:
+        """Write all of it and move the pools, unless nothing changes in them; return the lease as it is then.
+
+        `once` is the request that asked for it, which is then known to be carried out.
+        """
+        rows, lease = self._write(once)
+        for each in self.also:
+            each.write_rows()
+        if self.frees or self.promised is not None or self.writes:
+            self.locks.move(freed=self.frees)
+        if self.promised is not None and not (self.promised.room.moves or self.writes or self.also):
+            calendars.note(self.locks.pools, rows)
+        return lease
+
+    def write_rows(self) -> Lease:
+        """Write this about one lease, and leave the pools to the caller."""
+        return self._write(None)[1]
+
+    def _write(self, once: Once | None) -> tuple[Sequence[Sequence[Any]], Lease]:
+        """Return the rows of what is promised as well."""
+        connection, lease = self.locks.connection, self.lease
+        if self.before is None:
+            with together(connection) as writes:
+                insert_lease(writes, lease)
+                add_task(writes, LEASE, lease.id, self.due or self.locks.now, lease.project_id)
+                self._tell(writes, lease, once)
+        for write in self.writes:
+            write(self.locks)
+        rows = () if self.promised is None else self.promised.write(self.locks, lease)
+        if self.before is not None:
+            lease = self._saved(self.before)
+            self._set_task()
+            self._tell(connection, lease, once)
+            put_flag_event(connection, self.before, lease, self.locks.now)
+        hurry_tries(connection, self.tries, self.locks.now)
+        return rows, lease
+
+    def _saved(self, before: Lease) -> Lease:
+        """Save the lease.
+
+        With other allocations it is saved even if nothing else changes: a step in progress then sees a new generation,
+        and knows that it worked with outdated ones.
+        """
+        after, connection = self.lease, self.locks.connection
+        if self.rereads and (found := find_lease(connection, after.id)) is not None:
+            held = {part.id: part.allocations for part in found.reservations}
+            parts = (replace(part, allocations=held[part.id]) for part in after.reservations)
+            after = replace(after, reservations=tuple(parts))
+        return save_lease(connection, before, after, self.locks.now)
+
+    def _set_task(self) -> None:
+        connection = self.locks.connection
+        if self.claim is not None:
+            finish_task(connection, self.claim, self.due, error=self.error)
+        elif self.due is not None:
+            hurry_task(connection, LEASE, self.lease.id, self.due)
+
+    def _tell(self, connection: Writer, lease: Lease, once: Once | None) -> None:
+        now = self.locks.now
+        for each in self.news:
+            event, more = (each, None) if isinstance(each, str) else each
+            put_event(connection, event, lease, now, more)
+        if once is not None:
+            keep_key(connection, once.project_id, once.key, once.digest, lease.id, now)

@@ -1,0 +1,95 @@
+"""Write what leases get: a new one, those that make room for it, and one that gets something instead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from leasehold.db.allocation import Grant, end_allocations, insert_allocations
+from leasehold.leasing.deciding.mending import difference
+from leasehold.model.segment import Cause
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leasehold.leasing.deciding.decide import Asked
+    from leasehold.leasing.deciding.rebinding_search import Move, RoomMade
+    from leasehold.leasing.locks import Locks
+    from leasehold.model.allocation import Allocation, Pick
+    from leasehold.model.lease import Lease
+    from leasehold.model.windows import Window
+
+
+@dataclass(frozen=True, slots=True)
+class Promised:
+    """What each reservation of a lease gets, and who moves for it.
+
+    `window` is that of the lease with its lead, as far as it lies ahead.
+    """
+
+    asked: Sequence[Asked]
+    room: RoomMade
+    window: Window
+
+    def write(self, locks: Locks, lease: Lease) -> list[tuple[Any, ...]]:
+        """Write the moves and then the allocations, and return their rows as `insert_allocations` does.
+
+        One statement for all reservations that hold their resources equally long after the end.
+        """
+        write_moves(self.room.moves, locks)
+        grants: dict[Window, list[Grant]] = {}
+        for part, asked, chosen in zip(lease.reservations, self.asked, self.room.picks, strict=True):
+            held, pool = grants.setdefault(part.ending.held(self.window), []), asked.kind.pool
+            held += [Grant(pool, locks.next(pool), part.id, pick) for pick in chosen]
+        return [
+            row
+            for window, granted in grants.items()
+            for row in insert_allocations(locks.connection, lease.id, window, granted, Cause.GRANTED)
+        ]
+
+
+def write_moves(moves: Sequence[Move], locks: Locks) -> None:
+    """Write the moves of a room: what the leases have that make it."""
+    for move in moves:
+        gone, fresh = difference(move.of.held, move.picks)
+        change = AllocationChange(locks, move.of.kind.pool, Cause.MOVED)
+        held = HeldReservation(move.of.lease_id, move.of.id, move.of.window)
+        replace_allocations(change, held, gone, [(pick, False) for pick in fresh])
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationChange:
+    """A change of allocations of a pool that is locked, and why."""
+
+    locks: Locks
+    pool: str
+    cause: Cause
+
+
+@dataclass(frozen=True, slots=True)
+class HeldReservation:
+    """A reservation of a lease, and the window of what it gets."""
+
+    lease_id: str
+    reservation_id: str
+    window: Window
+
+
+def replace_allocations(
+    change: AllocationChange,
+    held: HeldReservation,
+    over: Sequence[Allocation],
+    fresh: Sequence[tuple[Pick, bool]],
+    rest: Sequence[Pick] = (),
+) -> None:
+    """End allocations, and give the reservation others: each fresh pick with whether it substitutes, vacated the rest.
+
+    Nobody uses those that end, or those that follow are on the same resources.
+    """
+    connection, now = change.locks.connection, change.locks.now
+    pool, after, cause = change.pool, change.locks.next(change.pool), change.cause
+    if over:
+        end_allocations(connection, over, after, now, cause, released=True)
+    grants = [Grant(pool, after, held.reservation_id, pick, mark) for pick, mark in fresh]
+    grants += [Grant(pool, after, held.reservation_id, pick, left_at=now) for pick in rest]
+    insert_allocations(connection, held.lease_id, held.window, grants, cause)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leasehold_client.cli.drawing import STEPS, Count, Row, Style, draw, draw_counts, step_for
+from leasehold_client.cli.output.drawing import STEPS, Count, Row, Style, draw, draw_counts, step_for
 
 START = datetime(2031, 5, 1, 10, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from client.tests.booking import booked
-from leasehold_client.cli.drawing import Level, Style, draw_levels
-from leasehold_client.cli.forecast import heights, summary
+from leasehold_client.cli.operators.forecast import heights, summary
+from leasehold_client.cli.output.drawing import Level, Style, draw_levels
 from leasehold_client.forecast import Expectation, Forecast, ForecastStep
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 import requests
 
 from client.tests.booking import booked
-from leasehold_client.cli.part import CHOICES
+from leasehold_client.cli.command.part import CHOICES
 from leasehold_client.errors import ApiError
 from leasehold_client.part import Part
 from tests.processes import wait_for

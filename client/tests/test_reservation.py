@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from leasehold_client.cli.shown import boots
+from leasehold_client.cli.output.shown import boots
 from leasehold_client.errors import NotFoundError
 from leasehold_client.lease import Lease, Reservation
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cliff.app import App
 from cliff.commandmanager import CommandManager
 
-from leasehold_client.cli.base import NAME
+from leasehold_client.cli.command.base import NAME
 from leasehold_client.cli.commands import COMMANDS
 from leasehold_client.cli.login import add_login, log_in
 

@@ -4,35 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leasehold_client.cli import (
-    alarm,
-    allocation,
-    audit,
-    feed,
-    floating_ip,
-    forecast,
-    host,
-    host_property,
-    lease_change,
-    lease_list,
-    maintenance,
-    offer,
-    owned_resource,
-    published_offer,
-    refusal,
-    region,
-    resource,
-    series,
-    sub_lease,
-    subscription,
-    template,
-)
-from leasehold_client.cli.availability import ListAskable, SearchWindows, ShowAvailability
-from leasehold_client.cli.calendar import ShowCalendar
-from leasehold_client.cli.events import ListEvents
-from leasehold_client.cli.lease_create import CreateLease
-from leasehold_client.cli.lease_history import ShowHistory
-from leasehold_client.cli.lease_resources import ListHoldings
+from leasehold_client.cli.capacity import region
+from leasehold_client.cli.capacity.availability import ListAskable, SearchWindows, ShowAvailability
+from leasehold_client.cli.capacity.calendar import ShowCalendar
+from leasehold_client.cli.leases import lease_change, lease_list, offer, published_offer, series, sub_lease, template
+from leasehold_client.cli.leases.events import ListEvents
+from leasehold_client.cli.leases.lease_create import CreateLease
+from leasehold_client.cli.leases.lease_history import ShowHistory
+from leasehold_client.cli.leases.lease_resources import ListHoldings
+from leasehold_client.cli.notices import alarm, feed, subscription
+from leasehold_client.cli.operators import audit, forecast, maintenance, refusal
+from leasehold_client.cli.resources import allocation, floating_ip, host, host_property, owned_resource, resource
 
 if TYPE_CHECKING:
     from cliff.command import Command

@@ -1,0 +1,1 @@
+"""The commands that say what is free, and when."""

@@ -1,0 +1,1 @@
+"""The commands for what tells users of changes: alarms, feeds and subscriptions."""

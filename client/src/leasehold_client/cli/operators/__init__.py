@@ -1,0 +1,1 @@
+"""The commands for the operators of the cloud."""

@@ -1,0 +1,1 @@
+"""What is printed: columns, sentences and drawings."""

@@ -1,0 +1,1 @@
+"""The commands for resources and what is allocated of them."""

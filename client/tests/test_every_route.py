@@ -13,8 +13,8 @@ import requests
 
 from client.tests.booking import booked
 from leasehold.cloud.sandbox import seed
+from leasehold_client.calls.wire import read_time
 from leasehold_client.errors import ApiError
-from leasehold_client.wire import read_time
 from tests.processes import wait_for
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ import pytest
 from keystoneauth1.loading import get_plugin_loader
 from keystoneauth1.session import Session
 
-from leasehold_client import Client, transport
+from leasehold_client import Client
+from leasehold_client.calls import transport
 from leasehold_client.errors import UnreachableError
 from tests.relay import CUT, Relay, listening
 

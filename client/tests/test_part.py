@@ -10,9 +10,9 @@ import pytest
 import requests
 
 from client.tests.booking import booked
+from leasehold_client.calls.part import Part
 from leasehold_client.cli.command.part import CHOICES
 from leasehold_client.errors import ApiError
-from leasehold_client.part import Part
 from tests.processes import wait_for
 
 if TYPE_CHECKING:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leasehold_client.answer import read_as
-from leasehold_client.part import ALL
-from leasehold_client.transport import Calls
-from leasehold_client.wire import said, under
+from leasehold_client.calls.answer import read_as
+from leasehold_client.calls.part import ALL
+from leasehold_client.calls.transport import Calls
+from leasehold_client.calls.wire import said, under
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from leasehold_client.part import Part
+    from leasehold_client.calls.part import Part
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from leasehold_client.alarm import Alarms
 from leasehold_client.allocation import Allocations
 from leasehold_client.audit import Audit
 from leasehold_client.availability import AvailabilityCalls
+from leasehold_client.calls.transport import Transport
 from leasehold_client.event import Events
 from leasehold_client.feed import Feeds
 from leasehold_client.floating_ip import FloatingIps
@@ -26,7 +27,6 @@ from leasehold_client.resource import Resources
 from leasehold_client.series import SeriesCalls
 from leasehold_client.subscription import Subscriptions
 from leasehold_client.template import Templates
-from leasehold_client.transport import Transport
 
 if TYPE_CHECKING:
     from keystoneauth1.session import Session

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leasehold_client.answer import Answer, read_as
-from leasehold_client.collection import Collection
-from leasehold_client.wire import said
+from leasehold_client.calls.answer import Answer, read_as
+from leasehold_client.calls.collection import Collection
+from leasehold_client.calls.wire import said
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leasehold_client.answer import Answer, read_as
-from leasehold_client.transport import Calls
-from leasehold_client.wire import read_time, said
+from leasehold_client.calls.answer import Answer, read_as
+from leasehold_client.calls.transport import Calls
+from leasehold_client.calls.wire import read_time, said
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leasehold_client.answer import Answer, read_as
-from leasehold_client.collection import Collection
+from leasehold_client.calls.answer import Answer, read_as
+from leasehold_client.calls.collection import Collection
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,14 +7,14 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from leasehold_client.answer import Answer, read_as
-from leasehold_client.collection import Collection
+from leasehold_client.calls.answer import Answer, read_as
+from leasehold_client.calls.collection import Collection
+from leasehold_client.calls.named import is_id
+from leasehold_client.calls.part import Part
+from leasehold_client.calls.wire import said, write_time
 from leasehold_client.errors import NotFoundError
 from leasehold_client.lease_history import LeaseHistory
-from leasehold_client.named import is_id
-from leasehold_client.part import Part
 from leasehold_client.sub_lease import SubLease
-from leasehold_client.wire import said, write_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

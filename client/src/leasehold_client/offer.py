@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from leasehold_client.answer import Answer, read_as
-from leasehold_client.collection import OwnCollection
+from leasehold_client.calls.answer import Answer, read_as
+from leasehold_client.calls.collection import OwnCollection
+from leasehold_client.calls.wire import read_time, said
 from leasehold_client.lease import Lease
-from leasehold_client.wire import read_time, said
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

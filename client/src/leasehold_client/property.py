@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from leasehold_client.transport import Calls
-from leasehold_client.wire import under
+from leasehold_client.calls.transport import Calls
+from leasehold_client.calls.wire import under
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

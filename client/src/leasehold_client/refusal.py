@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from leasehold_client.transport import Calls
-from leasehold_client.wire import read_time, write_time
+from leasehold_client.calls.transport import Calls
+from leasehold_client.calls.wire import read_time, write_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

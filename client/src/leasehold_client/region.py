@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from leasehold_client.answer import Answer
 from leasehold_client.availability import Availability, FreeWindows, asked_of
-from leasehold_client.transport import Calls
+from leasehold_client.calls.answer import Answer
+from leasehold_client.calls.transport import Calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leasehold_client.answer import Answer, read_as
-from leasehold_client.collection import Collection
-from leasehold_client.part import ALL
-from leasehold_client.transport import Calls
+from leasehold_client.calls.answer import Answer, read_as
+from leasehold_client.calls.collection import Collection
+from leasehold_client.calls.part import ALL
+from leasehold_client.calls.transport import Calls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from leasehold_client.part import Part
-    from leasehold_client.transport import Transport
+    from leasehold_client.calls.part import Part
+    from leasehold_client.calls.transport import Transport
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leasehold_client.answer import Answer
+from leasehold_client.calls.answer import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from leasehold_client.answer import Answer, read_as
-from leasehold_client.collection import OwnCollection
-from leasehold_client.named import is_id
+from leasehold_client.calls.answer import Answer, read_as
+from leasehold_client.calls.collection import OwnCollection
+from leasehold_client.calls.named import is_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

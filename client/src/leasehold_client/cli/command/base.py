@@ -12,13 +12,13 @@ from cliff.command import Command
 from cliff.lister import Lister
 from cliff.show import ShowOne
 
+from leasehold_client.calls.wire import write_time
 from leasehold_client.cli.output.columns import Shown, cells, visible
 from leasehold_client.cli.output.shown import show_both, show_moment
 from leasehold_client.cli.reading.times import BadTimeError
 from leasehold_client.cli.reading.typed import settle_ends
 from leasehold_client.cli.reading.zone import users_clock
 from leasehold_client.errors import ApiError, ClientError
-from leasehold_client.wire import write_time
 
 if TYPE_CHECKING:
     import argparse

@@ -6,9 +6,9 @@ import argparse
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from leasehold_client.calls.part import Part
 from leasehold_client.cli.command.base import add_sorting, sorted_rows
 from leasehold_client.cli.reading import typed
-from leasehold_client.part import Part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -7,18 +7,18 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
+from leasehold_client.calls.wire import read_time
 from leasehold_client.cli.command.base import Talking, TalkingLister, TalkingShow, fields
 from leasehold_client.cli.command.part import add_part, asked_part, rows_of
 from leasehold_client.cli.output.columns import Shown
-from leasehold_client.wire import read_time
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Mapping, Sequence
 
+    from leasehold_client.calls.collection import Collection, Thing
+    from leasehold_client.calls.part import Part
     from leasehold_client.client import Client
-    from leasehold_client.collection import Collection, Thing
-    from leasehold_client.part import Part
 
 T = TypeVar("T", bound="Thing")
 _TIMES = frozenset({"start_date", "end_date", "failing_since", "next_try"})

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from leasehold_client.again import again
+from leasehold_client.calls.wire import write_time
 from leasehold_client.cli.command.base import TalkingShow, fields
 from leasehold_client.cli.leases.asking import ask_for
 from leasehold_client.cli.leases.lease_list import end_of, lease_fields
@@ -29,7 +30,6 @@ from leasehold_client.cli.reading.lease_options import (
 )
 from leasehold_client.errors import ClientError
 from leasehold_client.lease import LeaseRequest
-from leasehold_client.wire import write_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,13 +6,13 @@ import json
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from leasehold_client.calls.wire import read_time
 from leasehold_client.cli.command.base import Talking, TalkingLister, TalkingShow, attributes, fields
 from leasehold_client.cli.command.part import add_part, asked_part, rows_of
 from leasehold_client.cli.output.columns import Shown
 from leasehold_client.cli.output.shown import NO_END, boots, how_long, show_moment, what, what_of
 from leasehold_client.cli.reading import typed
 from leasehold_client.cli.reading.times import PAST_MOMENTS
-from leasehold_client.wire import read_time
 
 if TYPE_CHECKING:
     import argparse

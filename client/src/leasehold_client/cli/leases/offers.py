@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from leasehold_client.calls.wire import read_time, write_time
 from leasehold_client.cli.output.shown import show_moment
 from leasehold_client.cli.reading.pairs import write_reservation
 from leasehold_client.cli.reading.times import BadTimeError, read_moment
 from leasehold_client.lease import HOST
-from leasehold_client.wire import read_time, write_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from leasehold_client.calls.wire import said
 from leasehold_client.cli.command.base import TalkingShow, attributes, fields
 from leasehold_client.cli.command.things import DeleteThing, Kind, ListOwn, ShowThing, thing_fields
 from leasehold_client.cli.output.columns import Shown
@@ -12,7 +13,6 @@ from leasehold_client.cli.reading import typed
 from leasehold_client.cli.reading.lease_options import HEAL_POLICIES, TYPES, add_contents, chosen_contents
 from leasehold_client.cli.reading.times import DURATIONS
 from leasehold_client.errors import ClientError
-from leasehold_client.wire import said
 
 if TYPE_CHECKING:
     import argparse

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from leasehold_client.calls.named import is_id
 from leasehold_client.lease import ENDED, HOST, Reservation
-from leasehold_client.named import is_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, cast
 
-from leasehold_client.named import is_id, one_named
-from leasehold_client.part import ALL
-from leasehold_client.transport import Calls
+from leasehold_client.calls.named import is_id, one_named
+from leasehold_client.calls.part import ALL
+from leasehold_client.calls.transport import Calls
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from leasehold_client.part import Part
+    from leasehold_client.calls.part import Part
 
 
 class Thing(Protocol):

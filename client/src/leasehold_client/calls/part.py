@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from leasehold_client.wire import write_time
+from leasehold_client.calls.wire import write_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

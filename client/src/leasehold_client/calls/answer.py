@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
-from leasehold_client.wire import read_time
+from leasehold_client.calls.wire import read_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,0 +1,1 @@
+"""What the calls for every kind of thing share: requests and answers, lists in parts, and finding by name."""

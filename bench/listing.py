@@ -1,11 +1,13 @@
 """Listing leases: SQL statements, and milliseconds over HTTP for 100, 1,000 and 10,000 of them.
 
 On every database the processor time of a long list is compared with what the bare driver needs for the same rows, and
-the fastest JSON writer for the same bytes.
+the fastest JSON writer for the same bytes. The objects of a list are compared with those that their constructor makes.
 """
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from operator import attrgetter
 from time import process_time
 from typing import TYPE_CHECKING, Final
 
@@ -19,13 +21,17 @@ from bench.fill import filled
 from bench.inside import inside
 from bench.row import Point, Row
 from leasehold.cmd.memory import keep_what_is_loaded
+from leasehold.db.leases.lease_parts import events_of
 from leasehold.db.tables import events, leases, reservations
+from leasehold.model.lease import Event
+from leasehold.model.states import EventStatus, EventType
 from tests.servers import KINDS, new_database, running_mariadb
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from bench.inside import Inside
+    from leasehold.model.lease import EventFields
     from tests.servers import Server
 
 SIZES: Final = (100, 1_000, 10_000)
@@ -48,7 +54,7 @@ def run(*, quick: bool = False) -> list[Row]:
             for count in ((BUDGETED,) if quick else SIZES)
             for row in _measure(server, count, 5 if quick else TIMES[count])
         ]
-    return [*served, *(_compare(kind, BUDGETED if quick else MANY) for kind in KINDS)]
+    return [*served, *(_compare(kind, BUDGETED if quick else MANY) for kind in KINDS), _make(BUDGETED)]
 
 
 def _compare(kind: str, count: int) -> Row:
@@ -64,6 +70,31 @@ def _compare(kind: str, count: int) -> Row:
             bare = fetched + _least(lambda: orjson.dumps(document))
     name, against = f"list {count:,} leases, {kind}, processor time", "the bare driver and JSON writer"
     return Row(name, 1000 * listed, "ms", LEAST_TIMES * 1000 * bare, 1000 * bare, against)
+
+
+def _make(count: int) -> Row:
+    """Return how much processor time it takes to make the events of a list, set field by field (`db/leases/opened`)."""
+    now, undone = datetime.now(UTC), EventStatus.UNDONE
+    found = [
+        [(f"{number}", "lease", kind, now, undone.value, now, now) for kind in EventType] for number in range(count)
+    ]
+    of_value = {each.value: each for each in EventStatus}
+
+    def construct(values: EventFields) -> Event:
+        one, lease, kind, time, status, created_at, updated_at = values
+        return Event(one, lease, kind, time, of_value[status or ""], created_at, updated_at)
+
+    by_time = attrgetter("time")
+    constructed = _least(lambda: [tuple(sorted(map(construct, each), key=by_time)) for each in found])
+    made = _least(lambda: [events_of(moments) for moments in found])
+    return Row(
+        f"events of {count:,} leases, processor time",
+        1000 * made,
+        "ms",
+        None,
+        1000 * constructed,
+        "the constructor",
+    )
 
 
 def _least(act: Callable[[], object]) -> float:

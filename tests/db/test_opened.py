@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from leasehold.db.leases.opened import opened
+from leasehold.db.leases.opened import new, opened
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Point:
 
 
 def test_an_opened_object_is_set_and_then_frozen() -> None:
-    made: Any = object.__new__(opened(Point))
+    made: Any = new(opened(Point))
     made.x, made.y = 1, 2
     made.__class__ = Point
     assert (type(made), made, hash(made)) == (Point, Point(1, 2), hash(Point(1, 2)))

@@ -23,7 +23,7 @@ from leasehold.db.columns.lease_columns import (
 from leasehold.db.columns.waits import read_waiting
 from leasehold.db.dialects import IDS, AmongIds, among_few
 from leasehold.db.leases.lease_parts import events_of, read_parts
-from leasehold.db.leases.opened import opened
+from leasehold.db.leases.opened import new, opened
 from leasehold.db.tables import allocations, events, leases, outbox, reservations, tasks
 from leasehold.db.types import read_json
 from leasehold.db.untold import note
@@ -38,7 +38,7 @@ from leasehold.model.transitions import check
 from leasehold.model.windows import Window
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Column, ColumnElement, Connection, Row, Select
@@ -67,8 +67,6 @@ _Found: TypeAlias = "tuple[Row[*tuple[Any, ...]], tuple[Reservation, ...], Seque
 _LEASE = selected(leases, LEASE)
 _STATUSES = {each.value: each for each in LeaseStatus}
 _OPENED_LEASE, _OPENED_WINDOW = map(opened, (Lease, Window))
-_new: Callable[[type[Any]], Any] = object.__new__
-
 
 _HELD_BY_ID = select(allocations).where(among_few(allocations.c.lease_id)).order_by(allocations.c.id)
 _SORTS: Mapping[str, Column[Any]] = {  # the keys of LEASE_SORTS, and that of offers
@@ -318,7 +316,7 @@ def _whole(row: Row[*tuple[Any, ...]], parts: tuple[Reservation, ...], moments: 
 
 
 def _lease(row: Row[*tuple[Any, ...]], parts: tuple[Reservation, ...], moments: tuple[Event, ...]) -> Lease:
-    made = _new(_OPENED_LEASE)
+    made = new(_OPENED_LEASE)
     # At once, because each `*` makes a list. Who has claimed it may follow (`_ONE_CLAIMED`).
     (
         made.id,
@@ -344,7 +342,7 @@ def _lease(row: Row[*tuple[Any, ...]], parts: tuple[Reservation, ...], moments: 
         made.published_offer,
         *_,
     ) = row
-    window = made.window = _new(_OPENED_WINDOW)
+    window = made.window = new(_OPENED_WINDOW)
     window.start, window.end = start_at, end_at
     window.__post_init__()
     window.__class__ = Window

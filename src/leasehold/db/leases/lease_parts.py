@@ -15,7 +15,7 @@ from leasehold.db.columns.facts import DROPPED, SHARES
 from leasehold.db.columns.lease_columns import EVENT, RESERVATION, selected
 from leasehold.db.columns.no_show import read_no_show
 from leasehold.db.dialects import IDS, AmongIds, among_few
-from leasehold.db.leases.opened import opened
+from leasehold.db.leases.opened import new, opened
 from leasehold.db.tables import events, reservations
 from leasehold.db.types import UtcDateTime, read_json
 from leasehold.model.lease import Event
@@ -24,7 +24,7 @@ from leasehold.model.states import EventStatus, ReservationStatus
 from leasehold.model.terms.ending import DELETED_AT_ONCE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import ColumnElement, Connection, Row
@@ -49,7 +49,6 @@ _ONLY_OF_RESERVATIONS = len(_RESERVATION) - len(_SHARED)
 _RESERVATION_STATUSES = {each.value: each for each in ReservationStatus}
 _EVENT_STATUSES: dict[str | None, EventStatus | None] = {None: None, **{each.value: each for each in EventStatus}}
 _OPENED_RESERVATION, _OPENED_EVENT = map(opened, (Reservation, Event))
-_new: Callable[[type[Any]], Any] = object.__new__
 
 _RESERVATIONS = select(*_RESERVATION)
 _EVENTS = select(*_EVENT)
@@ -105,7 +104,7 @@ def _position(row: Row[*tuple[Any, ...]]) -> int:
 
 
 def _reservation(row: Row[*tuple[Any, ...]], held: Mapping[str, Sequence[Allocation]]) -> Reservation:
-    made = _new(_OPENED_RESERVATION)
+    made = new(_OPENED_RESERVATION)
     (
         made.id,
         made.lease_id,
@@ -156,7 +155,7 @@ def events_of(found: Iterable[EventFields]) -> tuple[Event, ...]:
 
 
 def _event(values: EventFields) -> Event:
-    made = _new(_OPENED_EVENT)
+    made = new(_OPENED_EVENT)
     made.id, made.lease_id, made.type, made.time, status, made.created_at, made.updated_at = values
     made.status = _EVENT_STATUSES[status]
     made.__class__ = Event

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leasehold.api import app, routes
+from leasehold.api import app
 from leasehold.api.policies import enforcer
+from leasehold.api.routes import core
 from leasehold.features.registry import FEATURES, load
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from leasehold.leasing.refusals import RefusalCounts
     from leasehold.leasing.service import Service
 
-ROUTES: tuple[Route, ...] = (*routes.ROUTES, *(route for each in FEATURES for route in each.routes()))
+ROUTES: tuple[Route, ...] = (*core.ROUTES, *(route for each in FEATURES for route in each.routes()))
 MOUNTS: tuple[MakeMount, ...] = tuple(make for each in FEATURES for make in each.mounts())
 RULES: list[policy.RuleDefault] = [*enforcer.RULES, *(rule for each in FEATURES for rule in each.rules())]
 FILLERS: Mapping[str, Filler] = {key: each for feature in FEATURES for key, each in feature.fillers().items()}

@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     from leasehold.model.reservation import Reservation
 
 S = TypeVar("S", bound=StrEnum)
-_L, _P, _E = LeaseStatus, ReservationStatus, EventStatus
+# The table is read by the states of leases.
+_PENDING, _STARTING, _ACTIVE = LeaseStatus.PENDING, LeaseStatus.STARTING, LeaseStatus.ACTIVE
+_TERMINATING, _TERMINATED, _DELETING = LeaseStatus.TERMINATING, LeaseStatus.TERMINATED, LeaseStatus.DELETING
+_IN_PROGRESS, _TIMEDOUT, _OFFERED = LeaseStatus.IN_PROGRESS, LeaseStatus.TIMEDOUT, LeaseStatus.OFFERED
+_ERROR = LeaseStatus.ERROR
 _START, _WARNING, _END = EventType.START, EventType.BEFORE_END, EventType.END
 OWN = "own"
 """All events that the client has added, in a row of the table."""
@@ -74,17 +78,17 @@ def always(_lease: Lease) -> bool:
 
 def start_has_failed(lease: Lease) -> bool:
     """The start has failed before."""
-    return _status(lease, _START) is _E.ERROR
+    return _status(lease, _START) is EventStatus.ERROR
 
 
 def warning_has_failed(lease: Lease) -> bool:
     """The warning has failed before."""
-    return _status(lease, _WARNING) is _E.ERROR
+    return _status(lease, _WARNING) is EventStatus.ERROR
 
 
 def end_has_failed(lease: Lease) -> bool:
     """The end has failed before."""
-    return _status(lease, _END) is _E.ERROR
+    return _status(lease, _END) is EventStatus.ERROR
 
 
 def never_started(lease: Lease) -> bool:
@@ -118,65 +122,69 @@ def _in(*states: LeaseStatus) -> frozenset[LeaseStatus]:
     return frozenset(states)
 
 
-_OPEN = frozenset({_E.UNDONE, _E.IN_PROGRESS})
-_STARTS, _ENDS = _in(_L.STARTING, _L.ERROR), _in(_L.TERMINATING, _L.ERROR)
-_GOES_ON, _IS_DONE, _FAILS = Becomes(_E.IN_PROGRESS), Becomes(_E.DONE), Becomes(_E.ERROR)
-_NEVER_DONE = Becomes(_E.ERROR, _OPEN)
-_MADE_GOOD = Becomes(_E.DONE, frozenset({_E.IN_PROGRESS, _E.ERROR}))
-_BEGUN_FAILS = Becomes(_E.ERROR, frozenset({_E.IN_PROGRESS}))
-_LIVE = frozenset({_P.PENDING, _P.ACTIVE, _P.ERROR})
+_OPEN = frozenset({EventStatus.UNDONE, EventStatus.IN_PROGRESS})
+_STARTS, _ENDS = _in(_STARTING, _ERROR), _in(_TERMINATING, _ERROR)
+_GOES_ON, _IS_DONE, _FAILS = Becomes(EventStatus.IN_PROGRESS), Becomes(EventStatus.DONE), Becomes(EventStatus.ERROR)
+_NEVER_DONE = Becomes(EventStatus.ERROR, _OPEN)
+_MADE_GOOD = Becomes(EventStatus.DONE, frozenset({EventStatus.IN_PROGRESS, EventStatus.ERROR}))
+_BEGUN_FAILS = Becomes(EventStatus.ERROR, frozenset({EventStatus.IN_PROGRESS}))
+_LIVE = frozenset({ReservationStatus.PENDING, ReservationStatus.ACTIVE, ReservationStatus.ERROR})
 """What is deleted stays deleted."""
-_RUNS = Becomes(_P.ACTIVE, _LIVE)
-_CLEARED = Becomes(_P.DELETED)
+_RUNS = Becomes(ReservationStatus.ACTIVE, _LIVE)
+_CLEARED = Becomes(ReservationStatus.DELETED)
 _NEVER_BEGUN: Mapping[str, Becomes[EventStatus]] = {_START: _FAILS, _END: _IS_DONE}
 
 TABLE: tuple[Transition, ...] = (
-    Transition(Trigger.START_DUE, _in(_L.ERROR), guard=start_has_failed),
+    Transition(Trigger.START_DUE, _in(_ERROR), guard=start_has_failed),
     Transition(
         Trigger.START_DUE,
-        _in(_L.PENDING, _L.STARTING, _L.ERROR),
-        _L.STARTING,
+        _in(_PENDING, _STARTING, _ERROR),
+        _STARTING,
         events={_START: _GOES_ON},
     ),
-    Transition(Trigger.STARTED, _STARTS, _L.ACTIVE, events={_START: _IS_DONE}, done=_RUNS),
+    Transition(Trigger.STARTED, _STARTS, _ACTIVE, events={_START: _IS_DONE}, done=_RUNS),
     Transition(
         Trigger.START_FAILED,
         _STARTS,
-        _L.ERROR,
+        _ERROR,
         events={_START: _NEVER_DONE},
         done=_RUNS,
         # A reservation in use stays active: an amendment must not take its resources away.
-        refused=Becomes(_P.ERROR, frozenset({_P.PENDING, _P.ERROR})),
+        refused=Becomes(ReservationStatus.ERROR, frozenset({ReservationStatus.PENDING, ReservationStatus.ERROR})),
     ),
-    Transition(Trigger.WARNING_DUE, _in(_L.ACTIVE), guard=warning_has_failed),
-    Transition(Trigger.WARNING_DUE, _in(_L.ACTIVE), events={_WARNING: Becomes(_E.IN_PROGRESS, frozenset({_E.UNDONE}))}),
-    Transition(Trigger.WARNED, _in(_L.ACTIVE), events={_WARNING: _MADE_GOOD}),
-    Transition(Trigger.WARNING_FAILED, _in(_L.ACTIVE), events={_WARNING: _BEGUN_FAILS}),
+    Transition(Trigger.WARNING_DUE, _in(_ACTIVE), guard=warning_has_failed),
+    Transition(
+        Trigger.WARNING_DUE,
+        _in(_ACTIVE),
+        events={_WARNING: Becomes(EventStatus.IN_PROGRESS, frozenset({EventStatus.UNDONE}))},
+    ),
+    Transition(Trigger.WARNED, _in(_ACTIVE), events={_WARNING: _MADE_GOOD}),
+    Transition(Trigger.WARNING_FAILED, _in(_ACTIVE), events={_WARNING: _BEGUN_FAILS}),
     Transition(
         Trigger.WARNING_MOVED,
-        _in(_L.PENDING, _L.ACTIVE, _L.ERROR, _L.IN_PROGRESS),
-        events={_WARNING: Becomes(_E.UNDONE)},
+        _in(_PENDING, _ACTIVE, _ERROR, _IN_PROGRESS),
+        events={_WARNING: Becomes(EventStatus.UNDONE)},
     ),
-    Transition(Trigger.END_DUE, _in(_L.ERROR), guard=end_has_failed),
+    Transition(Trigger.END_DUE, _in(_ERROR), guard=end_has_failed),
     Transition(
         Trigger.END_DUE,
-        _in(_L.PENDING, _L.STARTING, _L.ACTIVE, _L.TERMINATING, _L.ERROR),
-        _L.TERMINATING,
+        _in(_PENDING, _STARTING, _ACTIVE, _TERMINATING, _ERROR),
+        _TERMINATING,
         events={_END: _GOES_ON},
     ),
     Transition(
         # After an end that has failed the start is in ERROR, or done.
         Trigger.ENDED,
-        _in(_L.TERMINATING),
-        _L.ERROR,
+        _in(_TERMINATING),
+        _ERROR,
         guard=never_started,
         events={_START: _FAILS, _END: _IS_DONE},
         done=_CLEARED,
     ),
     Transition(
         Trigger.ENDED,
-        _in(_L.TERMINATING),
-        _L.TERMINATED,
+        _in(_TERMINATING),
+        _TERMINATED,
         guard=cut_to_nothing,
         events={_START: _IS_DONE, _END: _IS_DONE},
         done=_CLEARED,
@@ -184,55 +192,55 @@ TABLE: tuple[Transition, ...] = (
     Transition(
         Trigger.ENDED,
         _ENDS,
-        _L.TERMINATED,
+        _TERMINATED,
         events={_WARNING: _MADE_GOOD, _END: _IS_DONE},
         done=_CLEARED,
     ),
     Transition(
         Trigger.ENDED_INCOMPLETE,
         _ENDS,
-        _L.TERMINATED,
+        _TERMINATED,
         events={_WARNING: _FAILS, _END: _IS_DONE},
         done=_CLEARED,
     ),
     Transition(
         Trigger.END_FAILED,
         _ENDS,
-        _L.ERROR,
+        _ERROR,
         events={_START: _NEVER_DONE, _END: _BEGUN_FAILS},
         done=_CLEARED,
-        refused=Becomes(_P.ERROR, _LIVE),
+        refused=Becomes(ReservationStatus.ERROR, _LIVE),
     ),
-    Transition(Trigger.AMENDED, _in(_L.PENDING, _L.ACTIVE, _L.TERMINATED, _L.ERROR, _L.IN_PROGRESS, _L.TIMEDOUT)),
+    Transition(Trigger.AMENDED, _in(_PENDING, _ACTIVE, _TERMINATED, _ERROR, _IN_PROGRESS, _TIMEDOUT)),
     Transition(
         Trigger.RETRIED,
-        _in(_L.ERROR),
-        _L.STARTING,
+        _in(_ERROR),
+        _STARTING,
         events={_START: _GOES_ON},
         # Not the lease: part of it may be in the cloud.
-        done=Becomes(_P.PENDING, frozenset({_P.ERROR})),
+        done=Becomes(ReservationStatus.PENDING, frozenset({ReservationStatus.ERROR})),
     ),
     # Not one that starts or ends: its step works with the resources that it has.
-    Transition(Trigger.SWAPPED, _in(_L.PENDING, _L.ACTIVE)),
+    Transition(Trigger.SWAPPED, _in(_PENDING, _ACTIVE)),
     Transition(
         Trigger.TOLD,
-        _in(_L.PENDING, _L.STARTING, _L.ACTIVE, _L.ERROR),
-        events={OWN: Becomes(_E.DONE, frozenset({_E.UNDONE}))},
+        _in(_PENDING, _STARTING, _ACTIVE, _ERROR),
+        events={OWN: Becomes(EventStatus.DONE, frozenset({EventStatus.UNDONE}))},
     ),
-    Transition(Trigger.DROPPED, _in(_L.PENDING, _L.STARTING, _L.ACTIVE, _L.ERROR), done=_CLEARED),
+    Transition(Trigger.DROPPED, _in(_PENDING, _STARTING, _ACTIVE, _ERROR), done=_CLEARED),
     # What uses nothing is gone at once.
-    Transition(Trigger.DELETED, _in(_L.STARTING, _L.ACTIVE, _L.TERMINATING, _L.ERROR), _L.DELETING),
+    Transition(Trigger.DELETED, _in(_STARTING, _ACTIVE, _TERMINATING, _ERROR), _DELETING),
     Transition(
         Trigger.GONE,
-        _in(_L.PENDING, _L.TERMINATED, _L.DELETING, _L.IN_PROGRESS, _L.TIMEDOUT),
-        _L.DELETING,
+        _in(_PENDING, _TERMINATED, _DELETING, _IN_PROGRESS, _TIMEDOUT),
+        _DELETING,
         done=_CLEARED,
     ),
-    Transition(Trigger.GRANTED, _in(_L.IN_PROGRESS), _L.PENDING),
-    Transition(Trigger.GAVE_UP, _in(_L.IN_PROGRESS), _L.ERROR, events=_NEVER_BEGUN, done=_CLEARED),
-    Transition(Trigger.TIMED_OUT, _in(_L.IN_PROGRESS), _L.TIMEDOUT, events=_NEVER_BEGUN, done=_CLEARED),
-    Transition(Trigger.ACCEPTED, _in(_L.OFFERED), _L.PENDING),
-    Transition(Trigger.LAPSED, _in(_L.OFFERED), _L.DELETING, done=_CLEARED),
+    Transition(Trigger.GRANTED, _in(_IN_PROGRESS), _PENDING),
+    Transition(Trigger.GAVE_UP, _in(_IN_PROGRESS), _ERROR, events=_NEVER_BEGUN, done=_CLEARED),
+    Transition(Trigger.TIMED_OUT, _in(_IN_PROGRESS), _TIMEDOUT, events=_NEVER_BEGUN, done=_CLEARED),
+    Transition(Trigger.ACCEPTED, _in(_OFFERED), _PENDING),
+    Transition(Trigger.LAPSED, _in(_OFFERED), _DELETING, done=_CLEARED),
 )
 """The rows of a trigger are tried in this order; the first whose state and guard fit is taken."""
 
@@ -295,7 +303,7 @@ def check(before: Lease, after: Lease) -> None:
     """
     if _statuses(before) == _statuses(after):
         return
-    if _status(after, _WARNING) is _E.UNDONE and can(before.status, Trigger.WARNING_MOVED):
+    if _status(after, _WARNING) is EventStatus.UNDONE and can(before.status, Trigger.WARNING_MOVED):
         before = move(before, Trigger.WARNING_MOVED)
     if not any(_explains(row, before, after) for row in TABLE):
         message = f"Lease {before.id} may not change from {_statuses(before)} to {_statuses(after)}."

@@ -27,14 +27,15 @@ _OURS = UUID("0d5a3c0e-8f2e-5b8e-9c8c-3f3d0c7f5e11")
 _NEEDED = (EventType.START, EventType.END)
 _CHECK = "Check the lease after the import: openstack reservation lease show ID."
 _FAILED = "It failed under Blazar, which stored no reason. Delete it, or wait for its end."
-_U, _D, _E = EventStatus.UNDONE, EventStatus.DONE, EventStatus.ERROR
 _USUAL = {
-    LeaseStatus.ACTIVE: (_D, _U),
-    LeaseStatus.TERMINATING: (_D, _U),
-    LeaseStatus.TERMINATED: (_D, _D),
-    LeaseStatus.ERROR: (_E, _U),
+    LeaseStatus.ACTIVE: (EventStatus.DONE, EventStatus.UNDONE),
+    LeaseStatus.TERMINATING: (EventStatus.DONE, EventStatus.UNDONE),
+    LeaseStatus.TERMINATED: (EventStatus.DONE, EventStatus.DONE),
+    LeaseStatus.ERROR: (EventStatus.ERROR, EventStatus.UNDONE),
 }
-"""The status of the start and end events by the status of the lease; both are UNDONE for any other status."""
+"""The status of the start and end events by the status of the lease."""
+_NOT_BEGUN = (EventStatus.UNDONE, EventStatus.UNDONE)
+"""The same for any other status."""
 
 
 class Leases:
@@ -63,7 +64,9 @@ class Leases:
         added = tuple(self._added(row, kind, usual[kind]) for kind in missing)
         events = tuple(self._timed(row, event, window) for event in (*given, *added))
         kinds = set(EventType)
-        before: Events = {EventType(each.type): each.status or _U for each in events if each.type in kinds}
+        before: Events = {
+            EventType(each.type): each.status or EventStatus.UNDONE for each in events if each.type in kinds
+        }
         state = carry_on(row.status, before)
         if state.note:
             self._findings.add(row, f"The lease {row.name} {state.note}.", "Nothing; the manager continues the lease.")
@@ -150,7 +153,7 @@ class Leases:
         if known is None or known is LeaseStatus.UPDATING:
             known = LeaseStatus.ACTIVE if ReservationStatus.ACTIVE in told else known
             known = LeaseStatus.TERMINATED if told == {ReservationStatus.DELETED.value} else known
-        start, end = _USUAL.get(known, (_U, _U)) if known else (_U, _U)
+        start, end = _USUAL.get(known, _NOT_BEGUN) if known else _NOT_BEGUN
         return {EventType.START: start, EventType.END: end}
 
     # ------------------------------------------------------------ reservations

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-L = LeaseStatus
-STORED = frozenset(L) - {L.CREATING, L.UPDATING}
+
+STORED = frozenset(LeaseStatus) - {LeaseStatus.CREATING, LeaseStatus.UPDATING}
 """The statuses of leases in the database; the other two are said to other services and to the message bus only."""
 HOSTS = ("cmp-01", "cmp-02", "cmp-06")
 ALL = hosts(len(HOSTS))
@@ -247,7 +247,7 @@ def it_was_in_error_when_it_was_taken_over(world: World) -> None:
     lease = world.active(hosts(), end=5)
     # What was there before is no change of ours.
     world.execute(text("DROP TRIGGER note_leases"))
-    world.execute(update(leases).where(leases.c.id == lease.id).values(status=L.ERROR))
+    world.execute(update(leases).where(leases.c.id == lease.id).values(status=LeaseStatus.ERROR))
     world.execute(text("UPDATE tasks SET due_at = (SELECT start_at FROM leases)"))
     run_manager(world)
     assert world.status(lease) == "ACTIVE"

@@ -13,9 +13,12 @@ from leasehold.model.states import EventStatus, LeaseStatus, ReservationStatus
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_L, _P, _E = LeaseStatus, ReservationStatus, EventStatus
-_ANY_PART = frozenset({_P.PENDING, _P.ACTIVE, _P.DELETED, _P.ERROR})
-_ANY_EVENT = frozenset({_E.UNDONE, _E.IN_PROGRESS, _E.DONE, _E.ERROR})
+_PENDING, _ACTIVE, _CLEARED = (
+    frozenset({each}) for each in (ReservationStatus.PENDING, ReservationStatus.ACTIVE, ReservationStatus.DELETED)
+)
+_ANY_PART = frozenset(ReservationStatus)
+_UNDONE, _BEGUN, _DONE = (frozenset({each}) for each in (EventStatus.UNDONE, EventStatus.IN_PROGRESS, EventStatus.DONE))
+_FAILED, _ANY_EVENT = frozenset({EventStatus.ERROR}), frozenset(EventStatus)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,18 +30,17 @@ class Agreeing:
     end: frozenset[EventStatus]
 
 
+_NOT_BEGUN = Agreeing(_PENDING, _UNDONE, _UNDONE)
 AGREEING: Mapping[LeaseStatus, Agreeing] = {
-    _L.PENDING: Agreeing(frozenset({_P.PENDING}), frozenset({_E.UNDONE}), frozenset({_E.UNDONE})),
-    _L.STARTING: Agreeing(
-        frozenset({_P.PENDING, _P.ACTIVE, _P.ERROR}), frozenset({_E.IN_PROGRESS}), frozenset({_E.UNDONE})
-    ),
-    _L.ACTIVE: Agreeing(frozenset({_P.ACTIVE}), frozenset({_E.DONE}), frozenset({_E.UNDONE})),
-    _L.TERMINATING: Agreeing(_ANY_PART, _ANY_EVENT, frozenset({_E.IN_PROGRESS})),
-    _L.TERMINATED: Agreeing(frozenset({_P.DELETED}), frozenset({_E.DONE, _E.ERROR}), frozenset({_E.DONE})),
-    _L.ERROR: Agreeing(_ANY_PART, frozenset({_E.DONE, _E.ERROR}), frozenset({_E.UNDONE, _E.ERROR, _E.DONE})),
-    _L.DELETING: Agreeing(_ANY_PART, _ANY_EVENT, _ANY_EVENT),
-    _L.IN_PROGRESS: Agreeing(frozenset({_P.PENDING}), frozenset({_E.UNDONE}), frozenset({_E.UNDONE})),
-    _L.OFFERED: Agreeing(frozenset({_P.PENDING}), frozenset({_E.UNDONE}), frozenset({_E.UNDONE})),
-    _L.TIMEDOUT: Agreeing(frozenset({_P.DELETED}), frozenset({_E.ERROR}), frozenset({_E.DONE})),
+    LeaseStatus.PENDING: _NOT_BEGUN,
+    LeaseStatus.STARTING: Agreeing(_ANY_PART - _CLEARED, _BEGUN, _UNDONE),
+    LeaseStatus.ACTIVE: Agreeing(_ACTIVE, _DONE, _UNDONE),
+    LeaseStatus.TERMINATING: Agreeing(_ANY_PART, _ANY_EVENT, _BEGUN),
+    LeaseStatus.TERMINATED: Agreeing(_CLEARED, _DONE | _FAILED, _DONE),
+    LeaseStatus.ERROR: Agreeing(_ANY_PART, _DONE | _FAILED, _UNDONE | _FAILED | _DONE),
+    LeaseStatus.DELETING: Agreeing(_ANY_PART, _ANY_EVENT, _ANY_EVENT),
+    LeaseStatus.IN_PROGRESS: _NOT_BEGUN,
+    LeaseStatus.OFFERED: _NOT_BEGUN,
+    LeaseStatus.TIMEDOUT: Agreeing(_CLEARED, _FAILED, _DONE),
 }
 """The combinations by the state of the lease: those that the table leads to, and those of a lease taken over."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from http import HTTPStatus
-from importlib.metadata import version as distribution_version
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, TypeAdapter
 
 from leasehold.api import request_ids, versions
 from leasehold.api.router import LONGEST_WORD
+from leasehold.conf import version
 from leasehold.resource_types.ending import EndingBody
 from leasehold.resource_types.no_show import NoShowBody
 
@@ -131,7 +131,7 @@ def describe(routes: Iterable[Route], types: ResourceTypes, auth_strategy: str) 
         "openapi": "3.1.0",
         "info": {
             "title": "Leasehold",
-            "version": distribution_version("leasehold"),
+            "version": version(),
             "description": DESCRIPTION,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },

@@ -13,11 +13,12 @@ from leasehold.cmd.web import make_app
 from leasehold.leasing.refusals import counted_until_exit
 
 PROG = "leasehold-api"
+ABOUT = "Serve the HTTP API."
 
 
 def main() -> None:
     """Serve the API until SIGINT or SIGTERM."""
-    config = configure(PROG, sys.argv[1:])
+    config = configure(PROG, sys.argv[1:], ABOUT)
     with explained(PROG):
         service = build_service(config, Event())
         load_calendars(service)

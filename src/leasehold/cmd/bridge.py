@@ -12,12 +12,13 @@ from leasehold.cmd.signals import heard
 from leasehold.conf import ConfigurationError
 
 PROG = "leasehold-bridge"
+ABOUT = "Send events to the cloud's message bus, and listen to Nova's notifications."
 MISSING = "oslo.messaging is not installed. Install it with pip install --require-hashes -r requirements/bridge.txt."
 
 
 def main() -> None:
     """Run until SIGINT or SIGTERM."""
-    config = configure(PROG, sys.argv[1:])
+    config = configure(PROG, sys.argv[1:], ABOUT)
     with explained(PROG):
         if find_spec("oslo_messaging") is None:
             raise ConfigurationError(MISSING)

@@ -74,6 +74,7 @@ def _run_on_database(args: Namespace) -> int:
 
 def _parser(where: ArgumentParser) -> ArgumentParser:
     parser = ArgumentParser(PROG, description="Look after an installation of Leasehold.", parents=[where])
+    parser.add_argument("--version", action="version", version=conf.version())
     parser.set_defaults(alone=False, make=False)
     groups = parser.add_subparsers(required=True, metavar="COMMAND")
     about = "the schema of the database"

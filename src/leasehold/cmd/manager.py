@@ -10,11 +10,12 @@ from leasehold.cmd.options import configure, explained
 from leasehold.cmd.signals import heard
 
 PROG = "leasehold-manager"
+ABOUT = "Start and end leases: claim due work and make the cloud match."
 
 
 def main() -> None:
     """Run tasks until SIGINT or SIGTERM; tasks under way are finished first."""
-    config = configure(PROG, sys.argv[1:])
+    config = configure(PROG, sys.argv[1:], ABOUT)
     wake = Event()
     with explained(PROG):
         service = build_service(config, wake)

@@ -36,12 +36,17 @@ def explained(prog: str) -> Iterator[None]:
         raise SystemExit(TRY_AGAIN if isinstance(error, OperatorError) else CANNOT_START) from None
 
 
-def configure(prog: str, args: Sequence[str], defaults: Mapping[tuple[str, str], object] | None = None) -> conf.Config:
+def configure(
+    prog: str,
+    args: Sequence[str],
+    about: str | None = None,
+    defaults: Mapping[tuple[str, str], object] | None = None,
+) -> conf.Config:
     """Return the configuration for `args`, and set up the log; ends the program when the configuration is unusable.
 
-    `defaults` replaces defaults for this program alone, see `conf.load`.
+    `about` is its description, and `defaults` replaces defaults for this program alone, see `conf.load`.
     """
     with explained(prog):
-        config = registry.load(args, prog=prog, defaults=defaults)
+        config = registry.load(args, prog=prog, about=about, defaults=defaults)
     logging.set_up(config.raw)
     return config

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from sysconfig import get_path
 from threading import Event
 from typing import TYPE_CHECKING
 
@@ -27,13 +28,14 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service
 
 PROG = "leasehold-standalone"
+ABOUT = "Run API, manager and a sandbox cloud in one process, to try Leasehold; the state is kept in ./.state."
 
 WELCOME = """
 Leasehold listens on http://{host}:{port}/v1  (state: {state}; Ctrl-C stops it, the next start keeps the state)
 {features}A sandbox cloud with {hosts} hosts and {addresses} floating IPs is enrolled. In another terminal, in this
 folder:
 
-  export OS_ENDPOINT=http://{host}:{port}/v1 PATH="$PWD/.venv/bin:$PATH"
+  export OS_ENDPOINT=http://{host}:{port}/v1 PATH="{programs}:$PATH"
   leasehold host list
   leasehold lease create trial --hosts 1 --properties '[">=", "$vcpus", "16"]' --for 3h --wait
   leasehold calendar --for 12h
@@ -49,8 +51,8 @@ X-Project-Id, X-User-Id and X-Roles, make you somebody else. The API describes i
 def main() -> None:
     """Start everything, say what to type next, and run until Ctrl-C."""
     database = state_database()
+    config = configure(PROG, sys.argv[1:], ABOUT, _defaults(database))
     database.parent.mkdir(parents=True, exist_ok=True)
-    config = configure(PROG, sys.argv[1:], defaults=_defaults(database))
     with explained(PROG):
         _prepare(config.database_url)
         wake = Event()
@@ -69,6 +71,7 @@ def main() -> None:
                 host=config.api.host,
                 port=config.api.port,
                 state=database.parent,
+                programs=get_path("scripts"),
                 hosts=len(list_resources(service, HOST)),
                 addresses=len(list_resources(service, FLOATING_IP)),
                 features="".join(each.welcome(config.settings, url) for each in FEATURES),

@@ -49,6 +49,7 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Print the table of checks and return the exit code."""
     parser = ArgumentParser(PROG, description="Tell whether this installation is ready.")
+    parser.add_argument("--version", action="version", version=conf.version())
     groups = parser.add_subparsers(required=True, metavar="upgrade | cloud")
     upgrade = _add_check(groups, "upgrade", "whether this version can be started", _results)
     database.add_options(upgrade)

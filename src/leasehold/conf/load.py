@@ -68,14 +68,15 @@ def load(
     args: Sequence[str] = (),
     *,
     prog: str = "leasehold",
+    about: str | None = None,
     defaults: Mapping[tuple[str, str], object] | None = None,
     features: Sequence[Options[Any]] = (),
 ) -> Config:
     """Read the configuration that `args` names, else `leasehold.conf` here or in /etc/leasehold, else Blazar's.
 
-    `defaults` replaces the default of `(group, option)` for one program; a file takes precedence. The group of
-    Blazar's top-level options is `DEFAULT`. `features` are the options of features. Raises `ConfigurationError` with a
-    sentence; `--help` ends the program.
+    `about` is the program's description in `--help`. `defaults` replaces the default of `(group, option)` for one
+    program; a file takes precedence. The group of Blazar's top-level options is `DEFAULT`. `features` are the options
+    of features. Raises `ConfigurationError` with a sentence; `--help` ends the program.
     """
     conf = cfg.ConfigOpts()
     for group in GROUPS:
@@ -89,7 +90,8 @@ def load(
             list(args),
             project="leasehold",
             prog=prog,
-            version=distribution_version("leasehold"),
+            version=version(),
+            description=about,
             default_config_files=_files(),
             default_config_dirs=[],
         )
@@ -129,6 +131,11 @@ def _check_numbers(conf: cfg.ConfigOpts) -> None:
             if isinstance(value, int | float) and not -most <= value <= most:
                 message = f"The configuration cannot be used: [{group}] {name} is {value}; it may be {most} at most."
                 raise ConfigurationError(message)
+
+
+def version() -> str:
+    """Return the version of this service, such as "1.0.0"."""
+    return distribution_version("leasehold")
 
 
 def unset() -> cfg.ConfigOpts:

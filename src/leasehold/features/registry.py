@@ -47,10 +47,14 @@ def options() -> list[Options[Any]]:
 
 
 def load(
-    args: Sequence[str] = (), *, prog: str = "leasehold", defaults: Mapping[tuple[str, str], object] | None = None
+    args: Sequence[str] = (),
+    *,
+    prog: str = "leasehold",
+    about: str | None = None,
+    defaults: Mapping[tuple[str, str], object] | None = None,
 ) -> conf.Config:
     """Read the configuration with the options of all features (`conf.load`)."""
-    return conf.load(args, prog=prog, defaults=defaults, features=options())
+    return conf.load(args, prog=prog, about=about, defaults=defaults, features=options())
 
 
 def words() -> tuple[Words, ...]:

@@ -2,7 +2,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 linters := lint-ruff lint-mypy lint-imports lint-dependencies lint-commits lint-console
-.PHONY: help run test check bench docs pictures audit-dependencies soak cloud cloud-stop reference pins cloud-pins \
+.PHONY: help run test check bench docs dist pictures audit-dependencies soak cloud cloud-stop reference pins cloud-pins \
 	format clean lint $(linters) runtime-environment check-environment test-environment
 
 bin := .venv/bin
@@ -45,6 +45,12 @@ reference: check-environment ## Write the references of options, policies and st
 
 docs: test-environment ## Build the documentation site; needs Graphviz
 	@$(bin)/python -m docs._site
+
+# What is not committed would be in what others install.
+dist: check-environment ## Build the source distributions and the wheels of a release into dist/
+	@test -z "$$(git status --porcelain)" || { echo 'There are changes that are not committed.' >&2; exit 1; }
+	rm -rf dist
+	@$(bin)/python tools/distributions.py dist
 
 pictures: test-environment ## Take pictures of the console for the site, by its browser tests
 	rm -rf build/pictures

@@ -15,6 +15,7 @@ from leasehold.cmd.web import ROUTES
 from leasehold.features.template.model import KEYS
 from leasehold.leasing.reading.event_log import sequence_events
 from tests.factory import hosts, instances
+from tests.release.distributions import declared
 
 if TYPE_CHECKING:
     from falcon import testing
@@ -328,6 +329,10 @@ def test_every_route_is_described_once(document: dict[str, Any]) -> None:
     ids = [operation["operationId"] for methods in document["paths"].values() for operation in methods.values()]
     assert len(ids) == len(set(ids))
     assert {"lease_show", "alarm_show", "lease_history_show", "region_search", "resource_show_of_type"} <= set(ids)
+
+
+def test_the_version_is_that_of_the_release(document: dict[str, Any]) -> None:
+    assert document["info"]["version"] == declared("leasehold")["version"]
 
 
 def test_every_schema_is_one(document: dict[str, Any]) -> None:

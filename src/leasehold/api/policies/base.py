@@ -10,7 +10,7 @@ READER_OR_ADMIN = "rule:project_reader_or_admin"
 
 SCOPE = ["project"]
 
-SINCE = "0.1.0"
+SINCE = "1.0.0"
 REASON = "The default now requires the member or the reader role in the project, or an administrator."
 
 RULES = [

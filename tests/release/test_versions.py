@@ -39,6 +39,11 @@ def test_the_newest_entry_of_the_changelog_is_the_release_or_what_comes_after_it
     assert newest[1].rstrip(":") in {VERSION, "Unreleased"}
 
 
+def test_the_guide_installs_it() -> None:
+    guide = (ROOT / "docs" / "operators" / "install.md").read_text()
+    assert set(re.findall(r"leasehold-(\d[\w.]*)", guide)) == {VERSION}
+
+
 def test_services_say_it(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         conf.load(["--version"], prog="leasehold-api")

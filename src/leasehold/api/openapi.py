@@ -11,6 +11,7 @@ from pydantic import BaseModel, TypeAdapter
 from leasehold.api import request_ids, versions
 from leasehold.api.router import LONGEST_WORD
 from leasehold.conf import version
+from leasehold.resource_types.capabilities import Capability, GivingUp, Outliving
 from leasehold.resource_types.ending import EndingBody
 from leasehold.resource_types.no_show import NoShowBody
 
@@ -243,12 +244,12 @@ def _schemas(routes: list[Route], types: ResourceTypes) -> tuple[dict[str, Any],
     return schemas, of_requests | of_answers
 
 
-_SHARED: tuple[type[BaseModel], ...] = (EndingBody, NoShowBody)
+_SHARED: Mapping[type[BaseModel], type[Capability]] = {EndingBody: Outliving, NoShowBody: GivingUp}
 
 
 def _shared_by(driver: Driver[Any]) -> list[type[BaseModel]]:
     """Return the models of the keys that a type has besides its own."""
-    return [model for model, has in zip(_SHARED, (driver.outlives, driver.gives_up), strict=True) if has]
+    return [model for model, ability in _SHARED.items() if isinstance(driver, ability)]
 
 
 def _collect(models: Iterable[Any]) -> tuple[dict[Any, Any], dict[str, Any]]:

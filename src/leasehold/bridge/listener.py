@@ -11,6 +11,8 @@ from collections.abc import Callable, Collection
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
+from leasehold.resource_types.capabilities import Notified
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -53,7 +55,7 @@ class Endpoint:
     def _concerns(self, type_: ResourceType, event_type: str, payload: Mapping[str, Any]) -> bool:
         """Ask the driver; where it raises, look: a look does no harm, and news that is missed may cost a lease."""
         try:
-            return type_.driver.concerns(event_type, payload)
+            return isinstance(type_.driver, Notified) and type_.driver.concerns(event_type, payload)
         except Exception:
             # There may be hundreds of notifications in a second, and each may raise.
             if type_.name not in self._buggy:

@@ -153,7 +153,7 @@ def managing(service: Service, wake: Event) -> Iterator[None]:
     worker = Worker(service, wake)
     jobs = [*core_jobs(service), *(job for each in FEATURES for job in each.jobs(service))]
     periodic = [each if isinstance(each, PeriodicThread) else JobThread(each) for each in jobs]
-    if any(each.name not in settings.unpolled for each in service.types.reporting()):
+    if any(each.name not in settings.unpolled for each, _ in service.types.reporting()):
         periodic.append(Monitor(service))
     worker.start()
     for periodic_thread in periodic:

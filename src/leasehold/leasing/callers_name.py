@@ -15,6 +15,7 @@ from leasehold.cloud.deadline import time_left
 from leasehold.cloud.ports import CloudError
 from leasehold.db.leases.lease import find_lease, save_lease
 from leasehold.db.store import UnknownOutcomeError
+from leasehold.resource_types.capabilities import ActingForCaller
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
-    from leasehold.resource_types.driver import Driver
 
 log = logging.getLogger(__name__)
 
@@ -58,11 +58,11 @@ def act_in_callers_name(service: Service, lease: Lease, token: str | None, proje
     return lease
 
 
-def _lacking(service: Service, lease: Lease) -> Iterator[tuple[Reservation, Driver[Any], Any]]:
+def _lacking(service: Service, lease: Lease) -> Iterator[tuple[Reservation, ActingForCaller, Any]]:
     """Yield the reservations with their driver and typed request for which something has to be made or removed."""
     for part in lease.kept:
         found = service.types.find(part.resource_type)
-        if found is None:
+        if found is None or not isinstance(found.driver, ActingForCaller):
             continue
         try:
             request = found.kind.load(part.request)
@@ -75,7 +75,7 @@ def _lacking(service: Service, lease: Lease) -> Iterator[tuple[Reservation, Driv
             yield part, found.driver, request
 
 
-def _keep(service: Service, driver: Driver[Any], lease: Lease, part: Reservation, made: Mapping[str, Any]) -> Lease:
+def _keep(service: Service, driver: ActingForCaller, lease: Lease, part: Reservation, made: Mapping[str, Any]) -> Lease:
     """Store the facts of what was made, and discard what they replace; if the lease is gone, discard what was made."""
 
     def work(connection: Connection) -> Lease | None:

@@ -18,6 +18,7 @@ from leasehold.model.reservation import Reservation
 from leasehold.model.states import EventStatus, EventType, LeaseStatus
 from leasehold.model.terms.ending import DELETED_AT_ONCE
 from leasehold.model.terms.no_show import NEVER, NoShow
+from leasehold.resource_types.capabilities import GivingUp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -62,7 +63,7 @@ def _read(service: Service, raw: Mapping[str, Any]) -> Read:
         raise MissingParameterError("resource_type")
     found = service.types.offered(raw["resource_type"])
     request = found.kind.parse(found.kind.asked(raw))
-    usual = service.settings.leases.no_show if found.driver.gives_up else NEVER
+    usual = service.settings.leases.no_show if isinstance(found.driver, GivingUp) else NEVER
     ending, no_show = ending_of(service, found, raw, DELETED_AT_ONCE), no_show_of(service, found, raw, usual)
     found.kind.check_ending(request, ending)
     return Read(found, request, ending=ending, no_show=no_show)

@@ -11,6 +11,7 @@ from leasehold.leasing.sight import check_names, hidden_names
 from leasehold.model.errors import LeaseholdError
 from leasehold.model.terms.ending import DELETED_AT_ONCE, Ending
 from leasehold.model.terms.no_show import NEVER
+from leasehold.resource_types.capabilities import GivingUp, Resolving, endings_of
 from leasehold.resource_types.conditions import newly_named
 from leasehold.resource_types.ending import read_ending
 from leasehold.resource_types.no_show import read_no_show
@@ -97,8 +98,10 @@ def read_requests(
             read = understand(said)
             conditions.add(read.type.kind.comparisons(read.request))
             check_names(sight, read.type.kind, read.new_names)
-            request = read.type.driver.resolve(service.cloud, owner, read.request)
-            parts.append(replace(read, request=request))
+            driver = read.type.driver
+            if isinstance(driver, Resolving):
+                read = replace(read, request=driver.resolve(service.cloud, owner, read.request))
+            parts.append(read)
         except LeaseholdError as error:
             raise error.under(place(position)) from None
     return Reading(parts, hidden_names(service, sight, [(part.type.kind, part.all_names) for part in parts]))
@@ -109,9 +112,8 @@ def ending_of(service: Service, type_: ResourceType, raw: Mapping[str, Any], bef
 
     Keys that the type's own request has are not looked at.
     """
-    return read_ending(
-        _shared(type_, raw), before, service.settings.leases, can=type_.driver.endings, noun=type_.kind.noun
-    )
+    can = endings_of(type_.driver)
+    return read_ending(_shared(type_, raw), before, service.settings.leases, can=can, noun=type_.kind.noun)
 
 
 def no_show_of(service: Service, type_: ResourceType, raw: Mapping[str, Any], before: timedelta) -> timedelta:
@@ -119,7 +121,7 @@ def no_show_of(service: Service, type_: ResourceType, raw: Mapping[str, Any], be
 
     Raises the errors of `read_no_show`. Keys that the type's own request has are not looked at.
     """
-    settings, gives_up = service.settings.leases, type_.driver.gives_up
+    settings, gives_up = service.settings.leases, isinstance(type_.driver, GivingUp)
     return read_no_show(_shared(type_, raw), before, settings, gives_up=gives_up, noun=type_.kind.noun)
 
 

@@ -41,6 +41,7 @@ from leasehold.model.event_log import LeaseNews
 from leasehold.model.refusal import NoWindow, Refusal
 from leasehold.model.segment import Cause
 from leasehold.model.transitions import Trigger, can, move
+from leasehold.resource_types.capabilities import Swappable
 from leasehold.resource_types.kind import Explain, Search
 
 if TYPE_CHECKING:
@@ -141,7 +142,9 @@ class _Question:
     def chosen(self) -> _Chosen:
         """Return the allocation to swap; raises the errors of `swap_resource`."""
         if not list(self._parts()):
-            raise NotSwappableError(name for name, each in self.service.types.by_name.items() if each.driver.swappable)
+            raise NotSwappableError(
+                name for name, each in self.service.types.by_name.items() if isinstance(each.driver, Swappable)
+            )
         there = self._guests()
         chosen = self._named() if self.wish.resource is not None else self._with_server(there)
         vacated = left_by(chosen.part)
@@ -156,7 +159,7 @@ class _Question:
         """Yield the reservations whose resources can be swapped."""
         for part in self.lease.reservations:
             found = self.service.types.find(part.resource_type)
-            if found is not None and found.driver.swappable:
+            if found is not None and isinstance(found.driver, Swappable):
                 yield part, found
 
     def _named(self) -> _Chosen:
@@ -196,7 +199,8 @@ class _Question:
         there: dict[int, Sequence[Server]] = defaultdict(tuple)
         for found, resources in asked.values():
             try:
-                there |= found.driver.guests(self.service.cloud, resources) if resources else {}
+                if isinstance(found.driver, Swappable) and resources:
+                    there |= found.driver.guests(self.service.cloud, resources)
             except CloudError as error:
                 # The error may name hosts, which members do not learn.
                 log.warning("The servers of lease %s are not known, so nothing is swapped: %s", self.lease.id, error)

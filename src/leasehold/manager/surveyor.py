@@ -14,6 +14,7 @@ from leasehold.cloud.ports import CloudError
 from leasehold.db.resources.resource import list_resources
 from leasehold.leasing.resources.survey import differences, is_less, record_survey
 from leasehold.model.resource import Health
+from leasehold.resource_types.capabilities import Exclusive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from leasehold.leasing.service import Service
     from leasehold.model.resource import Resource
+    from leasehold.resource_types.capabilities import Surveyed
     from leasehold.resource_types.enrolment import Discovery
     from leasehold.resource_types.registry import ResourceType
 
@@ -44,12 +46,12 @@ class Surveyor:
         if not self.service.settings.manager.reread_seconds:
             return False
         changed = False
-        for type_ in self.service.types.surveyed():
+        for type_, driver in self.service.types.surveyed():
             if type_.name in self.service.settings.manager.unpolled:
                 continue
             with self.service.db.reading() as connection:
                 resources = [each for each in list_resources(connection, type_.name) if _answers(each)]
-            changed |= self._survey_type(type_, self._in_turn(type_.name, resources))
+            changed |= self._survey_type(type_, driver, self._in_turn(type_.name, resources))
         return changed
 
     def _in_turn(self, name: str, resources: Sequence[Resource]) -> Sequence[Resource]:
@@ -62,11 +64,11 @@ class Surveyor:
             self._last[name] = turn[-1].number
         return turn + [each for each in ring[many:] if each.number in self.doubted]
 
-    def _survey_type(self, type_: ResourceType, resources: Sequence[Resource]) -> bool:
+    def _survey_type(self, type_: ResourceType, driver: Surveyed, resources: Sequence[Resource]) -> bool:
         if not resources:
             return False
         try:
-            found = type_.driver.discovered(self.service.cloud, self.service.settings.cloud, resources)
+            found = driver.discovered(self.service.cloud, self.service.settings.cloud, resources)
             believed = {each.number: found[each.number] for each in resources if self._believes(type_, each, found)}
             if believed:
                 record_survey(self.service, type_, believed)
@@ -100,6 +102,7 @@ def _answers(resource: Resource) -> bool:
 
 def _is_another(type_: ResourceType, resource: Resource, found: Discovery) -> bool:
     """Say whether the thing has moved to another id or service: it has to be enrolled anew, which the audit tells."""
-    shared = type_.driver.shared
+    driver = type_.driver
+    shared = driver.shared if isinstance(driver, Exclusive) else None
     moved = shared is not None and found.attributes.get(shared) != resource.attributes.get(shared)
     return moved or found.id != resource.id

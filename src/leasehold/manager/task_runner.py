@@ -21,6 +21,7 @@ from leasehold.manager.claim_guard import ClaimGuard, ClaimLostError
 from leasehold.metrics.task import DONE, FAILED, LOST, RETRIED, count_task, task_begun
 from leasehold.model.errors import MissingPluginError
 from leasehold.resource_types.attempts import do_all
+from leasehold.resource_types.capabilities import CleaningUp, EndActing, MakingWay, Outliving, Retaining
 from leasehold.resource_types.driver import LearnedError, Wanted
 from leasehold.resource_types.records import Records
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from leasehold.db.task import Claim
     from leasehold.leasing.service import Service
     from leasehold.leasing.steps.lifecycle import Step
+    from leasehold.resource_types.capabilities import Placed
     from leasehold.resource_types.driver import Convergence, Driver
     from leasehold.resource_types.registry import ResourceType
 
@@ -111,8 +113,8 @@ def _converge(service: Service, step: Step, job: Convergence[Any]) -> Outcome:
         facts = _reach(service.cloud, driver, step, job)
         # An end deletes the servers on vacated hosts too.
         left = job.left and step.wanted_of(job) is not Wanted.ENDED
-        occupied = driver.occupied(service.cloud, job) if left else frozenset[int]()
-        if step.phase is Phase.START and not job.reservation.dropped:
+        occupied = driver.occupied(service.cloud, job) if left and isinstance(driver, Retaining) else frozenset[int]()
+        if step.phase is Phase.START and isinstance(driver, CleaningUp) and not job.reservation.dropped:
             _started(service, driver, job)
         found = judge(service.cloud, driver, step, job, service.now()) if step.phase is Phase.NO_SHOW else NOTHING
     except CloudTransientError as error:
@@ -158,7 +160,7 @@ def _known_beforehand(service: Service, step: Step, job: Convergence[Any]) -> Ou
 def _waiting(service: Service, job: Convergence[Any], error: CloudTransientError) -> Outcome:
     """Return the outcome WAITING; before that, remove what a lease that is over has left in the way."""
     found = service.types.find(job.reservation.resource_type)
-    if found is not None:
+    if found is not None and isinstance(found.driver, MakingWay):
         try:
             found.driver.make_way(service.cloud, job, error, Records(service.db, service.now))
         except CloudError as failure:
@@ -177,7 +179,10 @@ def _freed(service: Service, step: Step, job: Convergence[Any]) -> frozenset[int
     if step.phase is not Phase.END or job.kept_until is None or job.gives_back:
         return frozenset()
     try:
-        kept = service.types.get(job.reservation.resource_type).driver.kept(service.cloud, job)
+        driver = service.types.get(job.reservation.resource_type).driver
+        if not isinstance(driver, Outliving):
+            return frozenset()
+        kept = driver.kept(service.cloud, job)
     except CloudError as error:
         log.warning("What reservation %s needs no longer is released later: %s", job.name, error)
         return frozenset()
@@ -189,7 +194,7 @@ def _freed(service: Service, step: Step, job: Convergence[Any]) -> frozenset[int
     return frozenset(holding.allocation_id for holding in job.all_holdings) - kept
 
 
-def _started(service: Service, driver: Driver[Any], job: Convergence[Any]) -> None:
+def _started(service: Service, driver: CleaningUp, job: Convergence[Any]) -> None:
     """Let the driver clean up after a start. The reservation is already usable, so a failure is only logged."""
     try:
         driver.started(service.cloud, job, Records(service.db, service.now))
@@ -206,21 +211,21 @@ def _reach(cloud: Cloud, driver: Driver[Any], step: Step, job: Convergence[Any])
 
     A failure of one of the two calls does not prevent the other.
     """
-    if step.phase is not Phase.BEFORE_END or job.reservation.dropped:
+    if step.phase is not Phase.BEFORE_END or job.reservation.dropped or not isinstance(driver, EndActing):
         return driver.converge(cloud, job, step.wanted_of(job))
     facts: dict[str, Any] = {}
     do_all(
         [
             lambda: facts.update(driver.converge(cloud, job, step.wanted)),
-            lambda: facts.update(driver.before_end(cloud, job) or {}),
+            lambda: facts.update(driver.before_end(cloud, job)),
         ]
     )
     return facts
 
 
-def _run_resource_task(service: Service, type_: ResourceType, claim: Claim) -> None:
+def _run_resource_task(service: Service, type_: ResourceType, driver: Placed, claim: Claim) -> None:
     """Converge the cloud for a resource; the task is due again if an enrolment or removal touched it meanwhile."""
-    seen, progress = converge_resource(service, type_, claim)
+    seen, progress = converge_resource(service, type_, driver, claim)
 
     def finish(connection: Connection) -> bool:
         # Lock the claim first: enrolling or removing the resource also writes to its task.
@@ -266,5 +271,5 @@ def _runner_of(service: Service, claim: Claim) -> Callable[[Service, Claim], Non
         return _KINDS[claim.kind]
     if claim.kind.startswith(LATE):
         return _run_late_call_task
-    type_ = service.types.of_task(claim.kind)
-    return _postpone if type_ is None else lambda ours, claimed: _run_resource_task(ours, type_, claimed)
+    found = service.types.of_task(claim.kind)
+    return _postpone if found is None else lambda ours, claimed: _run_resource_task(ours, *found, claimed)

@@ -21,6 +21,7 @@ from leasehold.manager.task_runner import run_task
 from leasehold.manager.worker_pool import WorkerPool
 from leasehold.metrics.task import LOST, count_task, expect_failures
 from leasehold.model.backoff import pause_after
+from leasehold.resource_types.capabilities import Placed
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -52,7 +53,8 @@ class Worker:
     def start(self) -> None:
         """Start the threads."""
         expect_failures(LEASE, Phase)
-        for kind in {each.driver.task for each in self._service.types.by_name.values()} - {""}:
+        drivers = [each.driver for each in self._service.types.by_name.values()]
+        for kind in {each.task for each in drivers if isinstance(each, Placed)}:
             expect_failures(kind, ())
         self._pool.start()
         self._claiming.start()

@@ -13,7 +13,15 @@ from stevedore import NamedExtensionManager
 
 from leasehold.model.errors import InvalidInputError, MissingPluginError
 from leasehold.model.use import Use
-from leasehold.resource_types.driver import Driver
+from leasehold.resource_types.capabilities import (
+    Enrollable,
+    GivingUp,
+    Notified,
+    Placed,
+    Reporting,
+    Surveyed,
+    undeclared,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -22,6 +30,7 @@ if TYPE_CHECKING:
 
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
+    from leasehold.resource_types.driver import Driver
     from leasehold.resource_types.fields import RequestBody
     from leasehold.resource_types.kind import Kind
 
@@ -40,6 +49,13 @@ class ResourceType:
 
     kind: Kind[Any]
     driver: Driver[Any]
+
+    def __post_init__(self) -> None:
+        """Raise TypeError for a driver with methods of abilities that it does not derive from."""
+        if lost := undeclared(self.driver):
+            name = type(self.driver).__name__
+            message = f"{name} has {', '.join(lost)}, from which it does not derive (resource_types/capabilities.py)"
+            raise TypeError(message)
 
     @property
     def name(self) -> str:
@@ -101,21 +117,25 @@ class ResourceTypes:
         """Return a type that a client named, switched on or not; None if there is no such plugin, or it is broken."""
         return self.find(name) if name in self.by_name or name in _installed() else None
 
-    def of_task(self, task: str) -> ResourceType | None:
-        """Return the type whose enrolled resources have tasks of this kind, switched on or not; None: no type has."""
-        return next((each for each in self._usable() if each.driver.task and each.driver.task == task), None)
+    def placed(self) -> Sequence[tuple[ResourceType, Placed]]:
+        """Return the types whose resources have a place in the cloud, and their drivers, switched on or not."""
+        return [(each, each.driver) for each in self._usable() if isinstance(each.driver, Placed)]
 
-    def reporting(self) -> Sequence[ResourceType]:
-        """Return the types whose driver reports the health of its resources, switched on or not."""
-        return [each for each in self._usable() if type(each.driver).reports is not Driver.reports]
+    def of_task(self, task: str) -> tuple[ResourceType, Placed] | None:
+        """Return the type whose enrolled resources have tasks of this kind, and its driver; None: no type has."""
+        return next(((each, driver) for each, driver in self.placed() if driver.task == task), None)
+
+    def reporting(self) -> Sequence[tuple[ResourceType, Reporting]]:
+        """Return the types whose resources report their health, and their drivers, switched on or not."""
+        return [(each, each.driver) for each in self._usable() if isinstance(each.driver, Reporting)]
 
     def notified(self) -> Sequence[ResourceType]:
         """Return those of `reporting` whose driver names notifications that are a reason to ask it."""
-        return [each for each in self.reporting() if type(each.driver).concerns is not Driver.concerns]
+        return [each for each in self._usable() if isinstance(each.driver, Notified)]
 
-    def surveyed(self) -> Sequence[ResourceType]:
-        """Return the types whose driver reads again what its resources have, switched on or not."""
-        return [each for each in self._usable() if type(each.driver).discovered is not Driver.discovered]
+    def surveyed(self) -> Sequence[tuple[ResourceType, Surveyed]]:
+        """Return the types of which is read again what resources have, and their drivers, switched on or not."""
+        return [(each, each.driver) for each in self._usable() if isinstance(each.driver, Surveyed)]
 
     def _usable(self) -> Sequence[ResourceType]:
         """Return the types whose plugin can be used, switched on or not."""
@@ -172,15 +192,10 @@ class ResourceTypes:
 
         return show
 
-    def outlives(self, reservation: Reservation) -> bool:
-        """Say whether servers of a reservation may outlive its lease; not if the plugin cannot be used."""
-        found = self.find(reservation.resource_type)
-        return found is not None and found.driver.outlives
-
     def gives_up(self, reservation: Reservation) -> bool:
         """Say whether a reservation can release what it does not use; not if the plugin cannot be used."""
         found = self.find(reservation.resource_type)
-        return found is not None and found.driver.gives_up
+        return found is not None and isinstance(found.driver, GivingUp)
 
     def schemas(self) -> Mapping[str, type[BaseModel]]:
         """Return the request shape of every type that is switched on, for the OpenAPI document."""
@@ -188,8 +203,8 @@ class ResourceTypes:
 
     def descriptions(self) -> Mapping[str, type[RequestBody]]:
         """Return what enrols a resource, for every type that is switched on and has resources of its own."""
-        found = {name: each.driver.description for name, each in self.by_name.items()}
-        return {name: shape for name, shape in found.items() if shape is not None}
+        drivers = {name: each.driver for name, each in self.by_name.items()}
+        return {name: each.description for name, each in drivers.items() if isinstance(each, Enrollable)}
 
 
 @cache

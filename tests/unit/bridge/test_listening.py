@@ -23,6 +23,7 @@ from leasehold.conf.errors import ConfigurationError
 from leasehold.conf.settings import BridgeSettings, ManagerSettings
 from leasehold.db.resources.resource import list_resources
 from leasehold.model.resource import FLOATING_IP, HOST, Health
+from leasehold.resource_types.capabilities import Notified
 from leasehold.resource_types.enrolment import Report
 from leasehold.resource_types.floatingip import load as load_address
 from leasehold.resource_types.floatingip.health import CHANGES
@@ -131,7 +132,7 @@ def test_whatever_is_sent_is_taken_without_an_error(kind: Any, payload: Any) -> 
     assert not concerned or kind in {"service.update", *CHANGES}
 
 
-class PushedBadges(BadgeDriver):
+class PushedBadges(BadgeDriver, Notified):
     """Badges are down while their aggregate is not in the cloud; who changes it says so."""
 
     def reports(self, cloud: Cloud, resources: Sequence[Resource], records: Records) -> Mapping[int, Report]:

@@ -16,6 +16,7 @@ from leasehold.leasing.resources.resource import converge_resource
 from leasehold.manager.task_runner import run_task
 from leasehold.model.errors import DuplicateError
 from leasehold.model.resource import HOST
+from leasehold.resource_types.host.driver import HostDriver
 from leasehold.resource_types.slots.names import child_provider
 from tests.factory import TYPES, at_call, claim_one, enrol_host, hosts, remove_host, run_for, run_manager, work_once
 from tests.stateful.audit import audit_cloud as second_opinion
@@ -132,7 +133,7 @@ def test_the_host_is_enrolled_again_just_before_its_removal_is_done(world: World
 
 @at_each("number", range(1, 4))
 def test_the_host_is_removed_again_while_it_is_put_into_its_place(world: World, number: int) -> None:
-    task = TYPES.get(HOST).driver.task
+    task = HostDriver.task
     world.service.db.transact(lambda connection: add_task_once(connection, task, "1", world.service.now()))
     at_call(world, number, lambda: work_once(world), lambda: remove_host(world.service, "1"))
     check(world, free=False, enrolled=False)
@@ -229,6 +230,6 @@ def test_a_host_that_is_promised_but_not_brought_in_goes_into_the_free_pool(worl
     world.cloud.aggregates.remove_host("freepool", "cmp-01")
     lease = world.lease(hosts(), start=0, end=2)
     ident = next(host.id for host in world.listed() if host.label == "cmp-01")
-    converge_resource(world.service, TYPES.get(HOST), Claim(0, HOST, ident, "", 1, world.now()))
+    converge_resource(world.service, TYPES.get(HOST), HostDriver(), Claim(0, HOST, ident, "", 1, world.now()))
     world.delete(lease)
     check(world, free=True, enrolled=True)

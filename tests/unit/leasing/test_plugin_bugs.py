@@ -13,6 +13,7 @@ from leasehold.cloud.ports import Cloud, CloudTransientError
 from leasehold.features.audit.job import reconcile
 from leasehold.leasing.steps.leftovers import remove_leftovers
 from leasehold.model.caller import EVERYTHING
+from leasehold.resource_types.capabilities import Audited, CleaningUp, MakingWay, Marking, Reporting
 from leasehold.resource_types.flavor.driver import FlavorDriver
 from leasehold.resource_types.flavor.kind import FlavorKind
 from leasehold.resource_types.registry import ResourceType
@@ -22,7 +23,7 @@ from tests.unit.leasing.badges import BADGE, BADGES, BadgeDriver, BadgeKind, bad
 from tests.unit.leasing.looking import AT_ONCE, findings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tests.factory import World
 
@@ -39,9 +40,9 @@ def not_yet(*_args: Any, **_more: Any) -> Any:
     raise CloudTransientError(message)
 
 
-def buggy(base: type[Any], *verbs: str, **more: Callable[..., Any]) -> Any:
-    """Return a kind or a driver whose methods of these names raise an error that no plugin may raise."""
-    return type(f"Buggy{base.__name__}", (base,), {**dict.fromkeys(verbs, bug), **more})()
+def buggy(base: type[Any], *verbs: str, has: Sequence[type[Any]] = (), **more: Callable[..., Any]) -> Any:
+    """Return a kind or a driver, with more abilities, whose methods of these names raise what no plugin may raise."""
+    return type(f"Buggy{base.__name__}", (base, *has), {**dict.fromkeys(verbs, bug), **more})()
 
 
 def broken(world: World, kind: Any, driver: Any) -> World:
@@ -52,7 +53,11 @@ def broken(world: World, kind: Any, driver: Any) -> World:
 @pytest.fixture
 def raising(world: World) -> World:
     """Return a world with badges whose driver raises in everything that the core asks about resources."""
-    return broken(with_badges(world), BadgeKind(), buggy(BadgeDriver, "reports", "audit", "objects"))
+    return broken(
+        with_badges(world),
+        BadgeKind(),
+        buggy(BadgeDriver, "reports", "audit", "objects", "remove", has=(Reporting, Audited, Marking)),
+    )
 
 
 def test_hosts_are_still_watched_and_healed(raising: World) -> None:
@@ -146,7 +151,7 @@ def test_a_driver_that_breaks_off_while_it_tidies_up_delays_nothing(
     world = with_badges(world)
     lease = world.lease(badges(), hosts(), start=0, end=2)
     more = {"converge": not_yet} if waits else {}
-    world = broken(world, BadgeKind(), buggy(BadgeDriver, "make_way", "started", **more))
+    world = broken(world, BadgeKind(), buggy(BadgeDriver, "make_way", "started", has=(MakingWay, CleaningUp), **more))
     run_manager(world)
     assert world.part(lease, 1).id in {each.name for each in world.cloud.aggregates.list() if each.hosts}
     assert (world.status(lease) == "ACTIVE") is not waits

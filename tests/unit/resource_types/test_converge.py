@@ -14,6 +14,8 @@ from leasehold.cloud.sandbox.faults import Fault
 from leasehold.conf.settings import Settings
 from leasehold.model.caller import Caller
 from leasehold.resource_types.driver import Wanted
+from leasehold.resource_types.flavor.driver import FlavorDriver
+from leasehold.resource_types.host.driver import HostDriver
 from tests.factory import TYPES
 from tests.unit.resource_types.pool import OURS
 from tests.unit.resource_types.scene import ADDRESSES, FREEPOOL, PROJECT, Scene, holding, holding_address, job
@@ -75,7 +77,8 @@ class Life:
 
 def flavor_job(scene: Scene, *held: Any, **more: Any) -> Convergence[Any]:
     raw = {"flavor_id": "g1.large", "amount": 3, "affinity": None}
-    request = FLAVORS.driver.resolve(scene.cloud, Caller("alice", PROJECT), FLAVORS.kind.parse(raw))
+    request = FlavorDriver().resolve(scene.cloud, Caller("alice", PROJECT), FLAVORS.kind.parse(raw))
+    assert request.source is not None
     # Replace the source flavor's requirements, because the hosts of the scene have no GPU.
     plain = replace(request.source, extra_specs={"hw:numa_nodes": "1"}, vcpus=1, memory_mb=512, disk_gb=1)
     return job(FLAVORS, replace(request, source=plain), *held, **more)
@@ -294,11 +297,11 @@ def test_a_former_host_is_vacated(scene: Scene) -> None:
 @pytest.mark.parametrize(("action", "made"), [("snapshot", ["reserved_ours-1"]), ("default", []), ("", [])])
 def test_snapshots_are_taken_before_the_end_when_asked_for(scene: Scene, action: str, made: list[str]) -> None:
     each = job(HOSTS, replace(HOST_REQUEST, before_end=action), holding(1))
-    HOSTS.driver.before_end(scene.cloud, each)
+    HostDriver().before_end(scene.cloud, each)
     HOSTS.driver.converge(scene.cloud, each, ACTIVE)
     servers_on_the_hosts(scene)
     for _ in range(2):
-        HOSTS.driver.before_end(scene.cloud, each)
+        HostDriver().before_end(scene.cloud, each)
     ours, other = (scene.cloud.servers.on_host(name)[0] for name in ("cmp-01", "cmp-02"))
     assert [image.name for image in scene.cloud.images.of_server(ours.id)] == made
     assert not scene.cloud.images.of_server(other.id)
@@ -408,9 +411,9 @@ def test_a_snapshot_that_fails_prevents_no_other(scene: Scene) -> None:
     there = [server for host in ("cmp-01", "cmp-02") for server in scene.cloud.servers.on_host(host)]
     scene.cloud.faults.set(Fault("images.snapshot", error="before", remaining=1))
     with pytest.raises(CloudTransientError):
-        HOSTS.driver.before_end(scene.cloud, mine)
+        HostDriver().before_end(scene.cloud, mine)
     assert sorted(len(scene.cloud.images.of_server(server.id)) for server in there) == [0, 1]
-    HOSTS.driver.before_end(scene.cloud, mine)
+    HostDriver().before_end(scene.cloud, mine)
     assert [len(scene.cloud.images.of_server(server.id)) for server in there] == [1, 1]
 
 

@@ -28,6 +28,21 @@ BROKEN = """
 class Broken:
     def __init__(self, options):
         raise RuntimeError("no licence for this cloud")
+
+
+def unsaid(options):
+    from leasehold.resource_types.driver import Driver
+    from leasehold.resource_types.host.kind import HostKind
+    from leasehold.resource_types.registry import ResourceType
+
+    class Reports(Driver):
+        def converge(self, cloud, job, wanted):
+            return {}
+
+        def reports(self, cloud, resources, records):
+            return {}
+
+    return ResourceType(HostKind(), Reports())
 """
 START = """
 import sys
@@ -50,6 +65,7 @@ POINTS = """
 [leasehold.resource_types]
 test:absent = broken_resource_types:Absent
 test:broken = broken_resource_types:Broken
+test:unsaid = broken_resource_types:unsaid
 """
 
 
@@ -140,7 +156,12 @@ def test_a_plugin_that_is_missing_stops_the_start() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "reason"), [("test:broken", "no licence for this cloud"), ("test:absent", "has no attribute 'Absent'")]
+    ("name", "reason"),
+    [
+        ("test:broken", "no licence for this cloud"),
+        ("test:absent", "has no attribute 'Absent'"),
+        ("test:unsaid", "Reports has reports of Reporting, from which it does not derive"),
+    ],
 )
 def test_a_plugin_that_does_not_load_stops_the_start(start_with: Callable[..., str], name: str, reason: str) -> None:
     said = start_with(name)

@@ -12,6 +12,7 @@ from leasehold.cloud.ports import CloudTransientError
 from leasehold.model.errors import NotFoundError
 from leasehold.model.finding import Finding, FindingKind
 from leasehold.resource_types.attempts import do_all
+from leasehold.resource_types.capabilities import Audited, Enumerable, Marking, Reporting, Retaining
 from leasehold.resource_types.driver import Driver, LearnedError, Wanted
 from leasehold.resource_types.enrolment import Discovery, Report
 from leasehold.resource_types.fields import RequestBody
@@ -41,7 +42,7 @@ class DeviceDescription(RequestBody):
     name: Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class DeviceDriver(Driver[DeviceRequest]):
+class DeviceDriver(Driver[DeviceRequest], Enumerable, Reporting, Audited, Marking, Retaining):
     """Runs the start hook for each device that a reservation gets, and the end hook for each that it gives back."""
 
     description = DeviceDescription

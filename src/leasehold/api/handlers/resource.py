@@ -20,6 +20,7 @@ from leasehold.leasing.resources.enrol import enrol
 from leasehold.model.errors import InvalidInputError, MissingParameterError, NotFoundError
 from leasehold.model.membership import Membership
 from leasehold.model.resource import ALWAYS_KNOWN, NOT_SAID, Disabling, Restriction
+from leasehold.resource_types.capabilities import Enrollable
 from leasehold.resource_types.fields import read
 from leasehold.resource_types.unknown_keys import refuse_unknown
 
@@ -81,16 +82,16 @@ def show(call: Call, resource_type: str, resource_id: str) -> Reply:
 def create(call: Call, resource_type: str, body: ResourceCreation) -> Reply:
     """Enrol a resource; from 1.3 on `projects` are those that alone may use it, and `owner` is whose it is."""
     type_ = known(call, resource_type)
-    shape = type_.driver.description
-    if shape is None:
+    driver = type_.driver
+    if not isinstance(driver, Enrollable):
         message = f"Nothing is enrolled as {type_.name}; its reservations use resources of {type_.kind.resources}."
         raise InvalidInputError(message, field="resource_type")
     sent = dict(body.model_extra or {})
     # Before 1.3 it is a key that the type knows, or nobody.
     own = RESTRICTION_KEYS if call.version >= RESTRICTIONS else frozenset()
     restriction = asked_restriction(call, {key: sent.pop(key) for key in own & sent.keys()})
-    refuse_unknown(shape, sent, also=own | type(body).model_fields.keys())
-    description = read(shape, sent).model_dump()
+    refuse_unknown(driver.description, sent, also=own | type(body).model_fields.keys())
+    description = read(driver.description, sent).model_dump()
     properties = checked_properties(body.properties)
     return _reply(call, enrol(call.service, type_.name, description, properties, restriction))
 

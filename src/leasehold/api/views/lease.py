@@ -29,6 +29,7 @@ from leasehold.model.states import LeaseStatus, ReservationStatus
 from leasehold.model.terms.heal_policy import DEFAULT
 from leasehold.model.terms.no_show import NEVER
 from leasehold.model.tries import ended_waiting
+from leasehold.resource_types.capabilities import GivingUp, Outliving
 from leasehold.resource_types.image_results import shown_results
 from leasehold.resource_types.layout import KEYS, LaidOut
 from leasehold.resource_types.outliving import LIVING
@@ -215,8 +216,8 @@ def reservation_view(
     properties.
     """
     found, own_fields = types.find(resource_type), types.view_of(resource_type)
-    outlives = version >= ENDINGS and found is not None and found.driver.outlives
-    gives_up = version >= ENDINGS and found is not None and found.driver.gives_up
+    outlives = version >= ENDINGS and found is not None and isinstance(found.driver, Outliving)
+    gives_up = version >= ENDINGS and found is not None and isinstance(found.driver, GivingUp)
     laid_out = found is not None and issubclass(found.kind.schema, LaidOut)
     chains, defaults = version >= CHAINS, version >= DEFAULT_PROPERTIES
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from leasehold.api.dates import to_record
+from leasehold.resource_types.capabilities import Enrollable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,7 +70,7 @@ def show_pool(resource: Resource) -> PoolAnswer:
 
 def show_type(type_: ResourceType) -> ResourceTypeAnswer:
     """Return a resource type."""
-    enrolled = type_.driver.description is not None
+    enrolled = isinstance(type_.driver, Enrollable)
     return {"resource_type": type_.name, "noun": type_.kind.noun, "enrolled": enrolled}
 
 

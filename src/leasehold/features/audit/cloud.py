@@ -23,6 +23,7 @@ from leasehold.features.audit.reading import standing_lease_ids
 from leasehold.leasing.steps.leftovers import audited_types, look_at
 from leasehold.leasing.steps.lifecycle import Phase, Step, jobs_of, phase_of
 from leasehold.model.finding import REPAIR, Finding, FindingKind, Mend
+from leasehold.resource_types.capabilities import Audited
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -91,7 +92,7 @@ def _beside_leases(service: Service, look: Look) -> Iterator[Finding]:
 def _of_type(type_: ResourceType, look: Look) -> list[Finding]:
     """Return what the driver finds wrong with its resources; a driver that raises is a finding itself."""
     try:
-        return list(type_.driver.audit(look))
+        return list(type_.driver.audit(look)) if isinstance(type_.driver, Audited) else []
     except CloudError:
         raise
     except Exception as error:

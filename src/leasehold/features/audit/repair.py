@@ -25,6 +25,7 @@ from leasehold.leasing.steps.lifecycle import Phase, next_moment, phase_of
 from leasehold.leasing.waiting.holds import let_go_of
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.finding import FindingKind, Mend
+from leasehold.resource_types.capabilities import Placed, Repairing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,7 +91,7 @@ def _hurry_lease(service: Service, finding: Finding) -> str | None:
 
 def _hurry_resource(service: Service, finding: Finding) -> str | None:
     type_ = _type_of(service, finding)
-    if type_ is None:
+    if type_ is None or not isinstance(type_.driver, Placed):
         return None
     task = type_.driver.task
 
@@ -129,9 +130,11 @@ def _let_go(service: Service, finding: Finding) -> str | None:
 
 def _by_driver(service: Service, finding: Finding) -> str | None:
     type_ = _type_of(service, finding)
+    if type_ is None or not isinstance(type_.driver, Repairing):
+        return None
     with service.db.reading() as connection:
-        resource = None if type_ is None else find_resource(connection, type_.name, finding.subject)
-    return None if type_ is None or resource is None else type_.driver.repair(look_at(service), resource)
+        resource = find_resource(connection, type_.name, finding.subject)
+    return None if resource is None else type_.driver.repair(look_at(service), resource)
 
 
 def _type_of(service: Service, finding: Finding) -> ResourceType | None:

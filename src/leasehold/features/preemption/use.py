@@ -16,6 +16,7 @@ from leasehold.features.preemption.options import PreemptionSettings
 from leasehold.features.preemption.store import forget_preemptions, leases_starting, put_preemption, told_preemptions
 from leasehold.leasing.steps.lifecycle import jobs_of
 from leasehold.model.event_log import ServerNews
+from leasehold.resource_types.capabilities import Displacing
 from leasehold.resource_types.displacement import Need, close_hosts, displaced_by
 from leasehold.resource_types.strategy import load_strategy
 
@@ -59,7 +60,7 @@ def _needs(service: Service, jobs: Sequence[tuple[datetime, Convergence[object]]
     needs, sure = [], True
     for starts_at, job in jobs:
         found = service.types.find(job.reservation.resource_type)
-        if found is None:
+        if found is None or not isinstance(found.driver, Displacing):
             continue
         try:
             hosts = found.driver.needs(service.cloud, job)

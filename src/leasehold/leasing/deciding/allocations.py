@@ -131,7 +131,7 @@ class Rewriting:
     """One reservation whose allocations in its pool move with its lease to another window, at this moment.
 
     `ending` is how the reservation ends from now on. `vacated` are the ids of the allocations that it gives up unused;
-    with `leaves`, servers that come there all the same stay (`Driver.vacates`).
+    with `leaves`, servers that come there all the same stay (`Vacating`).
     """
 
     lease: Lease

@@ -19,6 +19,7 @@ from leasehold.model.errors import CloudUnavailableError, ConflictError, Duplica
 from leasehold.model.event_log import ResourceNews
 from leasehold.model.membership import Membership
 from leasehold.model.resource import ALWAYS_KNOWN, Health, Restriction
+from leasehold.resource_types.capabilities import Enrollable, Exclusive, Movable, Placed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,7 +52,9 @@ def enrol(
     DuplicateError, the driver's error for a shared attribute, and CloudUnavailableError.
     """
     type_ = service.types.get(type_name)
-    enrolment = _Enrolment(service, type_, description, properties or {}, restriction)
+    if not isinstance(type_.driver, Enrollable):
+        raise InvalidInputError("Resources of this type cannot be enrolled.", field="resource_type")
+    enrolment = _Enrolment(service, type_, type_.driver, description, properties or {}, restriction)
     return enrolment.run()
 
 
@@ -62,12 +65,14 @@ class _Enrolment:
         self,
         service: Service,
         type_: ResourceType,
+        driver: Enrollable,
         description: Mapping[str, Any],
         properties: Mapping[str, str],
         restriction: Restriction | None,
     ) -> None:
         self._service = service
         self._type = type_
+        self._driver = driver
         self._description = description
         self._properties = properties
         self._restriction = restriction or Restriction()
@@ -76,16 +81,17 @@ class _Enrolment:
 
     def run(self) -> Resource:
         """Enrol it."""
-        service, driver = self._service, self._type.driver
+        service, driver = self._service, self._driver
         try:
             found = driver.discover(service.cloud, service.settings.cloud, self._description)
             self._check_properties(found)
             with service.db.reading() as connection:
                 # Before the cloud is changed: a resource in use must not be moved.
                 self._check_new(connection, found)
-            if driver.task:
-                self._overlaps = service.db.transact(lambda connection: self._announce(connection, found.id))
-                self._put(found)
+            if isinstance(driver, Placed):
+                task = driver.task
+                self._overlaps = service.db.transact(lambda connection: self._announce(connection, task, found.id))
+                self._put(driver, found)
         except CloudError as error:
             what = self._type.kind.described(self._description)
             message = f"The cloud cannot be asked about {what} now: {error}. Try again later."
@@ -99,24 +105,29 @@ class _Enrolment:
         except ConflictError:
             # The shared attribute: the tasks release this one, and restore the place of the first.
             with service.db.reading() as connection:
-                others = sharing(connection, self._type.name, driver.shared, found.attributes)
+                others = self._beside(connection, found)
             self._look_again(found.id, *(ident for ident, _ in others))
             raise
         finally:
             service.wake()
         return get_resource(service, self._type.name, found.id)
 
-    def _put(self, found: Discovery) -> None:
-        driver, cloud, settings = self._type.driver, self._service.cloud, self._service.settings.cloud
-        if found.membership is Membership.RESERVATION:
-            driver.place(cloud, settings, found.attributes, leased=False)
-        else:
+    def _put(self, driver: Placed, found: Discovery) -> None:
+        cloud, settings = self._service.cloud, self._service.settings.cloud
+        if isinstance(driver, Movable) and found.membership is not Membership.RESERVATION:
             driver.share(cloud, settings, found.attributes)
+        else:
+            driver.place(cloud, settings, found.attributes, leased=False)
 
-    def _announce(self, connection: Connection, ident: str) -> bool:
+    def _announce(self, connection: Connection, task: str, ident: str) -> bool:
         """Write the task that undoes the enrolment; say whether it has begun already, for something else."""
-        add_task_once(connection, self._type.driver.task, ident, self._by)
-        return is_claimed(connection, self._type.driver.task, ident)
+        add_task_once(connection, task, ident, self._by)
+        return is_claimed(connection, task, ident)
+
+    def _beside(self, connection: Connection, found: Discovery) -> list[tuple[str, str]]:
+        """Return id and reference of the enrolled resources that have the attribute which only one may have."""
+        shared = self._driver.shared if isinstance(self._driver, Exclusive) else None
+        return sharing(connection, self._type.name, shared, found.attributes)
 
     def _check_properties(self, found: Discovery) -> None:
         masking = sorted(self._properties.keys() & (found.attributes.keys() | ALWAYS_KNOWN))
@@ -125,15 +136,15 @@ class _Enrolment:
             raise InvalidInputError(message, field=masking[0])
 
     def _check_new(self, connection: Connection, found: Discovery) -> None:
-        kind, driver = self._type.kind, self._type.driver
+        kind, driver = self._type.kind, self._driver
         if find_resource(connection, kind.name, found.id) is not None:
             raise kind.duplicate(found.reference)
-        others = sharing(connection, kind.name, driver.shared, found.attributes)
-        if others:
+        others = self._beside(connection, found)
+        if others and isinstance(driver, Exclusive):
             raise driver.shared_error(found, others[0][1])
 
     def _insert(self, connection: Connection, found: Discovery) -> None:
-        service, kind, driver = self._service, self._type.kind, self._type.driver
+        service, kind, driver = self._service, self._type.kind, self._driver
         locks = lock(connection, {kind.pool}, service.now)
         now = locks.now
         self._check_new(connection, found)
@@ -156,10 +167,11 @@ class _Enrolment:
             "generation": locks.next(kind.pool),
         }
         number = insert_resource(connection, values)
-        called_off = driver.task and call_off_task(connection, driver.task, found.id, self._by)
-        if driver.task and (self._overlaps or not called_off):
-            # A removal that was under way may have undone what was placed, and be done since.
-            add_task_once(connection, driver.task, found.id, now)
+        if isinstance(driver, Placed):
+            called_off = call_off_task(connection, driver.task, found.id, self._by)
+            if self._overlaps or not called_off:
+                # A removal that was under way may have undone what was placed, and be done since.
+                add_task_once(connection, driver.task, found.id, now)
         if self._properties:
             define_properties(connection, kind.name, self._properties, now)
             put_properties(connection, number, self._properties)
@@ -169,9 +181,10 @@ class _Enrolment:
             tell_move(connection, ResourceNews.ENROLLED, each, now)
 
     def _look_again(self, *idents: str) -> None:
-        task = self._type.driver.task
-        if not task:
+        driver = self._driver
+        if not isinstance(driver, Placed):
             return
+        task = driver.task
 
         def work(connection: Connection) -> None:
             for ident in sorted(set(idents)):

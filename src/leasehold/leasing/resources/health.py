@@ -55,7 +55,7 @@ def check_health(service: Service, types: Collection[str] | None = None) -> Chec
     """
     returning: set[int] = set()
     silent: set[str] = set()
-    for found in service.types.reporting():
+    for found, driver in service.types.reporting():
         if (found.name in service.settings.manager.unpolled) if types is None else (found.name not in types):
             continue
         with service.db.reading() as connection:
@@ -63,7 +63,7 @@ def check_health(service: Service, types: Collection[str] | None = None) -> Chec
         if not resources:
             continue
         try:
-            reports = found.driver.reports(service.cloud, resources, Records(service.db, service.now))
+            reports = driver.reports(service.cloud, resources, Records(service.db, service.now))
         except CloudError as error:
             log.warning("The cloud does not report the state of its %s: %s", found.kind.noun, error)
             silent.add(found.name)

@@ -25,6 +25,7 @@ from leasehold.model.event_log import ResourceNews
 from leasehold.model.membership import LONGEST_REASON, Membership, on_request
 from leasehold.model.resource import Health
 from leasehold.model.windows import from_seconds
+from leasehold.resource_types.capabilities import Movable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -64,7 +65,8 @@ def ask_for_pool(
     without shared resources, and InUseError for one that is held for a best-effort lease, or that is to be shared while
     something is promised on it.
     """
-    if not type_.driver.movable:
+    driver = type_.driver
+    if not isinstance(driver, Movable):
         message = f"A {type_.kind.singular} is always in the reservation pool: leave pool out."
         raise InvalidInputError(message, field="pool")
     after = on_request(resource.membership, wanted)
@@ -73,7 +75,7 @@ def ask_for_pool(
     refuse_held(type_, resource)
     if resource.membership is Membership.RESERVATION:
         _refuse_promised(connection, type_.kind.singular, resource, now)
-    add_task_once(connection, type_.driver.task, resource.id, now)
+    add_task_once(connection, driver.task, resource.id, now)
     return replace(resource, admitted=False, membership=after, membership_since=now, membership_reason=None)
 
 
@@ -97,10 +99,12 @@ def give_back_with_guests(
     bumps the pool. What the lease has of the resource is the caller's to release; its task takes the resource out of
     the free pool.
     """
-    others = leases_on(connection, [resource.number], now, None).keys() - {lease_id}
+    driver, others = type_.driver, leases_on(connection, [resource.number], now, None).keys() - {lease_id}
     if others or resource.held_for is not None or resource.membership is not Membership.RESERVATION:
         return False
-    add_task_once(connection, type_.driver.task, resource.id, now)
+    if not isinstance(driver, Movable):
+        return False
+    add_task_once(connection, driver.task, resource.id, now)
     after = replace(resource, admitted=False, membership=Membership.GIVING_BACK, membership_since=now)
     update_resources(connection, [resource.number], generation, **columns_of(after), updated_at=now)
     return True
@@ -135,15 +139,17 @@ def _refuse_promised(connection: Connection, singular: str, resource: Resource, 
 # ------------------------------------------------------------ moving
 
 
-def bring_where_it_belongs(service: Service, type_: ResourceType, resource: Resource, claim: Claim) -> Progress:
+def bring_where_it_belongs(
+    service: Service, type_: ResourceType, driver: Movable, resource: Resource, claim: Claim
+) -> Progress:
     """Do what there is to do for a resource that is shared, or on its way; `claim` counts the tries so far.
 
     Raises CloudError for a shared one that cannot be left as it should be.
     """
     if resource.membership is Membership.DRAWING:
-        return _draw(service, type_, resource, claim)
+        return _draw(service, type_, driver, resource, claim)
     try:
-        type_.driver.share(service.cloud, service.settings.cloud, resource.attributes)
+        driver.share(service.cloud, service.settings.cloud, resource.attributes)
     except CloudError as error:
         return again(service, claim, f"Waiting for the cloud: {error}", error)
     if resource.membership is Membership.GIVING_BACK:
@@ -151,10 +157,10 @@ def bring_where_it_belongs(service: Service, type_: ResourceType, resource: Reso
     return Progress()
 
 
-def _draw(service: Service, type_: ResourceType, resource: Resource, claim: Claim) -> Progress:
+def _draw(service: Service, type_: ResourceType, driver: Movable, resource: Resource, claim: Claim) -> Progress:
     failure: CloudError | None = None
     try:
-        left = type_.driver.draw(service.cloud, service.settings.cloud, resource.attributes)
+        left = driver.draw(service.cloud, service.settings.cloud, resource.attributes)
         if left is None:
             _arrive(service, type_, resource, Membership.RESERVATION)
             return Progress()

@@ -24,6 +24,7 @@ from leasehold.model.placing.draw import Drawable
 from leasehold.model.placing.pool_size import DrawCandidate, HostNeed, Part, PoolPlan, plan
 from leasehold.model.resource import HOST, HOST_POOL, Health
 from leasehold.model.terms.waiting import window_at
+from leasehold.resource_types.capabilities import Movable
 from leasehold.resource_types.strategy import ranked
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def planned(service: Service) -> PoolPlan:
         needs = list(_needs(service, connection, resources, now))
     shared = [each for each in resources if each.membership is Membership.SHARED]
     driver, settings = service.types.get(HOST).driver, service.settings.cloud
-    guests = driver.sized_guests(service.cloud, settings, shared) if shared else {}
+    guests = driver.sized_guests(service.cloud, settings, shared) if shared and isinstance(driver, Movable) else {}
     drawable = {each.number: Drawable(each.number, each.label, tuple(guests.get(each.number, ()))) for each in shared}
     found = [
         DrawCandidate(

@@ -1,6 +1,6 @@
 """Change and remove enrolled resources of any type, and keep them where they belong (contract http-api §6, §7).
 
-A type whose driver keeps resources in a place of the cloud (`Driver.task`), as hosts in the free pool, has a task for
+A type whose driver keeps resources in a place of the cloud (`Placed`), as hosts in the free pool, has a task for
 each of them: it makes the cloud match whether the resource is enrolled.
 """
 
@@ -44,6 +44,7 @@ from leasehold.model.event_log import ResourceNews
 from leasehold.model.membership import Membership
 from leasehold.model.properties import names, parse
 from leasehold.resource_types.attempts import do_all
+from leasehold.resource_types.capabilities import Exclusive, Movable, Placed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -157,7 +158,9 @@ def remove(service: Service, type_name: str, ident: str) -> None:
         _refuse_allocated(connection, kind.singular, resource, service.now())
     try:
         # What is not in the reservation pool serves others, and goes on with that.
-        users = driver.users(service.cloud, resource.attributes) if resource.pooled else None
+        users = None
+        if isinstance(driver, Placed) and resource.pooled:
+            users = driver.users(service.cloud, resource.attributes)
     except CloudError as error:
         message = f"The cloud cannot be asked about {resource.label} now: {error}. Try again later."
         raise CloudUnavailableError(message) from error
@@ -170,7 +173,7 @@ def remove(service: Service, type_name: str, ident: str) -> None:
         _refuse_allocated(connection, kind.singular, enrolled, locks.now)
         refuse_held(type_, enrolled)
         remove_resource(connection, enrolled.number, locks.next(kind.pool), locks.now)
-        if driver.task:
+        if isinstance(driver, Placed):
             add_task_once(connection, driver.task, ident, service.now())
         locks.move()
         put_resource_events(connection, ResourceNews.REMOVED, [replace(enrolled, admitted=False)], service.now())
@@ -185,31 +188,34 @@ def _refuse_allocated(connection: Connection, singular: str, resource: Resource,
         raise InUseError(message)
 
 
-def converge_resource(service: Service, type_: ResourceType, claim: Claim) -> tuple[Standing | None, Progress]:
+def converge_resource(
+    service: Service, type_: ResourceType, driver: Placed, claim: Claim
+) -> tuple[Standing | None, Progress]:
     """Make the cloud match the database for the claim's resource: place an enrolled one, release a removed one.
 
     The attributes are those of the enrolment, because the cloud may have lost the thing since. Returns the standing of
     the resource when the work began, to be compared with that at its end, and what is left to do.
     """
     ident = claim.subject
-    kind, driver, settings = type_.kind, type_.driver, service.settings.cloud
+    settings = service.settings.cloud
     with service.db.reading() as connection:
-        resource = last_resource(connection, kind.name, ident)
+        resource = last_resource(connection, type_.name, ident)
     if resource is None:
         # The first enrolment broke off, so the names are those that the cloud has now.
         attributes = driver.attributes_of(service.cloud, settings, ident)
         if attributes is not None:
-            _release(service, type_, ident, attributes)
+            _release(service, driver, type_.name, ident, attributes)
         return None, Progress()
     progress = Progress()
     if resource.deleted_at is not None:
-        undo = partial(driver.share, service.cloud, settings, resource.attributes)
-        release = partial(_release, service, type_, ident, resource.attributes)
-        do_all([undo, release] if resource.membership.moves else [release])
-    elif resource.membership is Membership.RESERVATION:
-        progress = _place(service, type_, resource, claim)
+        steps = [partial(_release, service, driver, type_.name, ident, resource.attributes)]
+        if isinstance(driver, Movable) and resource.membership.moves:
+            steps.insert(0, partial(driver.share, service.cloud, settings, resource.attributes))
+        do_all(steps)
+    elif isinstance(driver, Movable) and resource.membership is not Membership.RESERVATION:
+        progress = bring_where_it_belongs(service, type_, driver, resource, claim)
     else:
-        progress = bring_where_it_belongs(service, type_, resource, claim)
+        progress = _place(service, type_.kind.singular, driver, resource, claim)
     return _standing_of(resource), progress
 
 
@@ -223,22 +229,21 @@ def _standing_of(resource: Resource) -> Standing:
     return resource.number, resource.deleted_at is None, resource.membership, resource.membership_since
 
 
-def _release(service: Service, type_: ResourceType, ident: str, attributes: Mapping[str, Any]) -> None:
-    driver = type_.driver
+def _release(service: Service, driver: Placed, type_name: str, ident: str, attributes: Mapping[str, Any]) -> None:
+    shared = driver.shared if isinstance(driver, Exclusive) else None
     with service.db.reading() as connection:
-        found = sharing(connection, type_.name, driver.shared, attributes)
+        found = sharing(connection, type_name, shared, attributes)
     others = [other for other, _ in found if other != ident]
     driver.release(service.cloud, service.settings.cloud, attributes, alone=not others)
 
 
-def _place(service: Service, type_: ResourceType, resource: Resource, claim: Claim) -> Progress:
+def _place(service: Service, singular: str, driver: Placed, resource: Resource, claim: Claim) -> Progress:
     """Place an enrolled resource, unless a lease has it in the cloud, which gives it back itself.
 
     An allocation is not enough: such a lease may be deleted before it begins, and then nothing would move the resource.
     A lease that takes it meanwhile is made due, and moves it again. What a late call of a draw may have done is undone
     when no such lease is at work, because it may be emptying the resource by the same means.
     """
-    driver = type_.driver
     with service.db.reading() as connection:
         whole = _whole(connection, resource, service.now())
         ids = [held.reservation_id for held in whole]
@@ -246,11 +251,11 @@ def _place(service: Service, type_: ResourceType, resource: Resource, claim: Cla
     try:
         leased = driver.is_leased(service.cloud, resource.attributes, ids)
         driver.place(service.cloud, service.settings.cloud, resource.attributes, leased=leased)
-        if driver.movable and idle:
+        if isinstance(driver, Movable) and idle:
             driver.reopen(service.cloud, resource.attributes)
     except CloudPermanentError as error:
         # No retry: nothing waits for it, a retry would not restore the thing, and the audit reports it again.
-        log.warning("The enrolled %s %s could not be put in its place: %s", type_.kind.singular, resource.label, error)
+        log.warning("The enrolled %s %s could not be put in its place: %s", singular, resource.label, error)
         return Progress()
 
     def hurry(connection: Connection) -> None:
@@ -258,7 +263,7 @@ def _place(service: Service, type_: ResourceType, resource: Resource, claim: Cla
             hurry_task(connection, LEASE, lease_id, service.now())
 
     service.db.transact(hurry)
-    if idle or not driver.movable:
+    if idle or not isinstance(driver, Movable):
         return Progress()
     return again(service, claim, "A lease that has it is at work")
 

@@ -6,7 +6,7 @@ Only objects of a reservation that is over in the database are removed: such a r
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from leasehold.cloud.observing import Observation
 from leasehold.cloud.ports import CloudError
@@ -15,6 +15,7 @@ from leasehold.db.resources.owners import owners, types_reserved
 from leasehold.db.resources.resource import enrolled_types
 from leasehold.db.task import LEASE
 from leasehold.db.work import IDLE, work_of
+from leasehold.resource_types.capabilities import Marking, Sparing
 from leasehold.resource_types.look import Look
 from leasehold.resource_types.records import Records
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.leasing.service import Service
-    from leasehold.resource_types.driver import Driver
     from leasehold.resource_types.look import CloudObject
     from leasehold.resource_types.registry import ResourceType
 
@@ -48,16 +48,18 @@ def audited_types(service: Service) -> list[ResourceType]:
     return [each for each in found if each is not None]
 
 
-def objects_of_ours(look: Look, types: Iterable[ResourceType]) -> Mapping[CloudObject, Driver[Any]]:
+def objects_of_ours(look: Look, types: Iterable[ResourceType]) -> Mapping[CloudObject, Marking]:
     """Return all cloud objects that have a reservation's name and our mark, each with a driver that knows it.
 
     A plugin that raises is logged, and leaves out only its own objects.
     """
-    found: dict[CloudObject, Driver[Any]] = {}
-    for type_ in types:
+    found: dict[CloudObject, Marking] = {}
+    for type_, driver in ((each, each.driver) for each in types):
+        if not isinstance(driver, Marking):
+            continue
         try:
             # Instances and flavors have the same objects.
-            found = dict.fromkeys(type_.driver.objects(look), type_.driver) | found
+            found = dict.fromkeys(driver.objects(look), driver) | found
         except CloudError:
             raise
         except Exception:
@@ -84,7 +86,7 @@ def remove_leftovers(service: Service, reservation_id: str) -> str | None:
     look = look_at(service)
     found = objects_of_ours(look, audited_types(service)).items()
     things = {thing: driver for thing, driver in found if thing.reservation_id == reservation_id}
-    if any(driver.in_use(look, thing) for thing, driver in things.items()):
+    if any(isinstance(driver, Sparing) and driver.in_use(look, thing) for thing, driver in things.items()):
         return None
     for thing, driver in things.items():
         driver.remove(look, thing)

@@ -17,6 +17,7 @@ from leasehold.db.work import IDLE, work_of
 from leasehold.leasing.resources.resource import holders
 from leasehold.leasing.steps.leftovers import remove_leftovers
 from leasehold.leasing.steps.lifecycle import phase_of
+from leasehold.resource_types.capabilities import Placed
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -76,7 +77,7 @@ def _resources_of(service: Service, connection: Connection, lease: Lease | None)
     found: set[tuple[str, str]] = set()
     for resource in resources_by_number(connection, numbers).values() if numbers else ():
         type_ = service.types.find(resource.type)
-        if type_ is not None and type_.driver.task:
+        if type_ is not None and isinstance(type_.driver, Placed):
             found.add((type_.driver.task, resource.id))
     return found
 
@@ -87,8 +88,8 @@ def _tenants(
     """Return the tasks of the leases that have these resources, given by their tasks, now."""
     found: set[tuple[str, str]] = set()
     for task, ident in sorted(resources):
-        type_ = service.types.of_task(task)
-        resource = None if type_ is None else last_resource(connection, type_.name, ident)
+        typed = service.types.of_task(task)
+        resource = None if typed is None else last_resource(connection, typed[0].name, ident)
         if resource is not None:
             found |= {(LEASE, lease_id) for lease_id in holders(connection, resource, now)}
     return found

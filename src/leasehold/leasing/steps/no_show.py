@@ -15,6 +15,7 @@ from leasehold.model.event_log import LeaseNews
 from leasehold.model.judging import due_of, judging
 from leasehold.model.states import EventType
 from leasehold.model.windows import Window, from_seconds, to_seconds
+from leasehold.resource_types.capabilities import GivingUp
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -56,6 +57,8 @@ def judge(cloud: Cloud, driver: Driver[Any], step: Step, job: Convergence[Any], 
     due, no_show = judging(step.lease, job.reservation, now), job.reservation.no_show
     if due is None or no_show is None:
         return NOTHING
+    if not isinstance(driver, GivingUp):
+        return Verdict(replace(no_show, done=True))
     mine = [each for each in job.holdings if each.allocation_id in due.allocations]
     used = driver.used(cloud, job) if mine else frozenset[int]()
     # A resource is out of the reservation or in it, with all that the reservation has of it.
@@ -68,7 +71,7 @@ def judge(cloud: Cloud, driver: Driver[Any], step: Step, job: Convergence[Any], 
 
 
 def _given_up(
-    cloud: Cloud, driver: Driver[Any], job: Convergence[Any], unused: Iterable[Holding], no_show: NoShow
+    cloud: Cloud, driver: GivingUp, job: Convergence[Any], unused: Iterable[Holding], no_show: NoShow
 ) -> Verdict:
     freed, failures = set(), []
     for holding in unused:

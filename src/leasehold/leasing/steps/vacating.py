@@ -24,6 +24,7 @@ from leasehold.model.errors import (
     some_of,
 )
 from leasehold.model.states import LeaseStatus, ReservationStatus
+from leasehold.resource_types.capabilities import GivingUp, Vacating
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -56,7 +57,7 @@ def named(service: Service, lease: Lease, reservation_id: str, resource_id: str)
     if part is None:
         raise NotFoundError("reservation_id", reservation_id)
     found = service.types.get(part.resource_type)
-    if not found.driver.vacates:
+    if not isinstance(found.driver, Vacating):
         message = (
             f"Reservations of {found.kind.noun} lose no single resource; change the amount, or drop the reservation."
         )
@@ -92,7 +93,7 @@ def surplus(
     Raises the errors of the kind; InUseError if too little is unused; SwapUnfinishedError; CloudUnavailableError.
     """
     kind, active = found.kind, part.status is ReservationStatus.ACTIVE and lease.status is LeaseStatus.ACTIVE
-    if not active or not found.driver.vacates or not found.driver.gives_up:
+    if not active or not isinstance(found.driver, Vacating) or not isinstance(found.driver, GivingUp):
         return Vacated(part)
     before = kind.load(part.request)
     amount = kind.amount(kind.amend(replace(part, status=ReservationStatus.PENDING), asked))
@@ -134,12 +135,13 @@ def used_by(
     service: Service, lease: Lease, part: Reservation, found: ResourceType
 ) -> Mapping[int, Sequence[ResourceUser]]:
     """Return by allocation id what uses the resources of a reservation; nothing does before it has started."""
-    if not started(lease, part):
+    driver = found.driver
+    if not isinstance(driver, Vacating) or not started(lease, part):
         return {}
     with service.db.reading() as connection:
         job = next(each for each in jobs_of(service, connection, lease) if each.name == part.id)
     try:
-        return {ident: list(users) for ident, users in found.driver.uses(service.cloud, job).items()}
+        return {ident: list(users) for ident, users in driver.uses(service.cloud, job).items()}
     except CloudError as error:
         # The error may name hosts, which members do not learn.
         log.warning("What uses the resources of lease %s is not known, so none is given up: %s", lease.id, error)

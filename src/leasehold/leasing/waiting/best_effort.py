@@ -24,6 +24,7 @@ from leasehold.model.placing.draw import Drawable, DrawPlan, first_enough, first
 from leasehold.model.resource import HOST, Health
 from leasehold.model.terms.lead import Lead
 from leasehold.model.windows import Window
+from leasehold.resource_types.capabilities import Movable
 from leasehold.resource_types.kind import Explain
 from leasehold.resource_types.strategy import ranked
 
@@ -170,7 +171,7 @@ class _Planning:
     def _with_figures(self, hosts: Sequence[Resource], able: Collection[int]) -> DrawPlan:
         drawing = _drawing(hosts)
         seen = [each for each in hosts if each.number in drawing or _stays_open(each)]
-        guests = self.service.types.get(HOST).driver.sized_guests(self.service.cloud, self.service.settings.cloud, seen)
+        guests = self._driver.sized_guests(self.service.cloud, self.service.settings.cloud, seen)
         found = [
             Drawable(each.number, each.label, tuple(guests.get(each.number, ())))
             for each in seen
@@ -189,6 +190,12 @@ class _Planning:
                 break
         raise self.refused.but(NO_ROOM)
 
+    @property
+    def _driver(self) -> Movable:
+        driver = self.service.types.get(HOST).driver
+        assert isinstance(driver, Movable)  # noqa: S101 - only such a type has shared hosts.
+        return driver
+
     def _homeless(
         self, going: frozenset[int], seen: Sequence[Resource], guests: Mapping[int, Sequence[Guest]]
     ) -> Guest | None:
@@ -200,7 +207,7 @@ class _Planning:
 
     def _room(self, host: Resource) -> Room:
         if host.number not in self.rooms:
-            self.rooms[host.number] = self.service.types.get(HOST).driver.room(self.service.cloud, host)
+            self.rooms[host.number] = self._driver.room(self.service.cloud, host)
         return self.rooms[host.number]
 
     def _within_ceiling(self, chosen: frozenset[int], hosts: Sequence[Resource]) -> frozenset[int]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import CloudError, Flavor
 from leasehold.model.errors import CloudUnavailableError, NotFoundError
+from leasehold.resource_types.capabilities import Resolving
 from leasehold.resource_types.driver import mark_of
 from leasehold.resource_types.flavor.kind import FlavorRequest, capture
 from leasehold.resource_types.slots.driver import SlotsDriver, converge_slots
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from leasehold.resource_types.driver import Convergence, Wanted
 
 
-class FlavorDriver(SlotsDriver[FlavorRequest]):
+class FlavorDriver(SlotsDriver[FlavorRequest], Resolving):
     """Keeps a flavor, an aggregate and a resource class for each reservation."""
 
     def resolve(self, cloud: Cloud, caller: Caller, request: FlavorRequest) -> FlavorRequest:

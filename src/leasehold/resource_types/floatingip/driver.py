@@ -8,6 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import HeldError, TakenError
 from leasehold.resource_types.attempts import do_all
+from leasehold.resource_types.capabilities import (
+    Enrollable,
+    MakingWay,
+    Marking,
+    Notified,
+    Repairing,
+    Retaining,
+    Vacating,
+)
 from leasehold.resource_types.driver import Driver, ResourceUser, Wanted, mark_of
 from leasehold.resource_types.floatingip.audit import TAG, audit_addresses, audit_ports, tagged_addresses
 from leasehold.resource_types.floatingip.enrolment import FloatingIpDescription, discover
@@ -30,11 +39,12 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-class FloatingIpDriver(Driver[FloatingIpRequest]):
+class FloatingIpDriver(
+    Driver[FloatingIpRequest], Enrollable, Notified, Repairing, Marking, MakingWay, Retaining, Vacating
+):
     """Creates the addresses in the project at the start, and removes them at the end."""
 
     description = FloatingIpDescription
-    vacates = True
 
     def discover(self, cloud: Cloud, settings: CloudSettings, description: Mapping[str, Any]) -> Discovery:  # noqa: ARG002 - the driver's contract
         """Find the address `floating_ip_address` in the network `floating_network_id`."""

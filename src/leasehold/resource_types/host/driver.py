@@ -12,6 +12,17 @@ from typing import TYPE_CHECKING, Any
 from leasehold.cloud.ports import CloudTransientError, StrangersError
 from leasehold.model.membership import Membership
 from leasehold.resource_types.attempts import do_all
+from leasehold.resource_types.capabilities import (
+    Audited,
+    Enumerable,
+    Exclusive,
+    GivingBack,
+    HoldingServers,
+    MakingWay,
+    Notified,
+    Surveyed,
+    Swappable,
+)
 from leasehold.resource_types.driver import Driver, ResourceUser, Wanted, users_of
 from leasehold.resource_types.end_actions import chain_of
 from leasehold.resource_types.host import drawing
@@ -67,18 +78,23 @@ SERVICE_CHANGED = "service.update"
 COMPUTE = "nova-compute"
 
 
-class HostDriver(Driver[HostRequest]):
+class HostDriver(
+    Driver[HostRequest],
+    HoldingServers,
+    Enumerable,
+    Exclusive,
+    GivingBack,
+    Notified,
+    Surveyed,
+    Audited,
+    MakingWay,
+    Swappable,
+):
     """Keeps an aggregate for each reservation, with the hosts that the reservation holds."""
 
     description = HostDescription
     task = TASK
-    movable = True
     shared = SHARED
-    swappable = True
-    outlives = True
-    gives_back = True
-    gives_up = True
-    vacates = True
 
     def discover(self, cloud: Cloud, settings: CloudSettings, description: Mapping[str, Any]) -> Discovery:
         """Find the hypervisor with the exact hostname or id `name`, for the `pool`."""

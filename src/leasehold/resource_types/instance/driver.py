@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import Flavor
+from leasehold.resource_types.capabilities import ActingForCaller
 from leasehold.resource_types.driver import mark_of
 from leasehold.resource_types.instance.groups import lacks_group, make_group, remove_group
 from leasehold.resource_types.instance.kind import InstanceRequest
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from leasehold.resource_types.driver import Convergence, Wanted
 
 
-class InstanceDriver(SlotsDriver[InstanceRequest]):
+class InstanceDriver(SlotsDriver[InstanceRequest], ActingForCaller):
     """Keeps a flavor, an aggregate and a resource class for each reservation."""
 
     for_caller = "server group"

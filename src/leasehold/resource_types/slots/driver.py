@@ -15,6 +15,7 @@ from leasehold.cloud.ports import CloudTransientError, Inventory
 from leasehold.model.states import ReservationStatus
 from leasehold.resource_types.attempts import do_all
 from leasehold.resource_types.awaiting import NOTHING_AWAITED
+from leasehold.resource_types.capabilities import CleaningUp, HoldingServers
 from leasehold.resource_types.driver import Driver, HostName, ResourceUser, Wanted, users_of
 from leasehold.resource_types.end_actions import chain_of
 from leasehold.resource_types.late_boots import delete_late_boots
@@ -45,12 +46,8 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 
-class SlotsDriver(Driver[R]):
+class SlotsDriver(Driver[R], HoldingServers, CleaningUp):
     """Keeps a flavor, an aggregate and a resource class for each reservation."""
-
-    outlives = True
-    gives_up = True
-    vacates = True
 
     def started(self, cloud: Cloud, job: Convergence[R], records: Records) -> None:
         """Delete late boots on the hosts."""

@@ -50,7 +50,7 @@ SETTINGS: Final = Settings(
         warn_poll_seconds=300.0,
         reread_seconds=86_400.0,
         pool_seconds=900.0,
-        pool_size=Size(floor=4, ceiling=None, lead=timedelta(hours=1)),
+        pool_sizes={HOST: Size(floor=4, ceiling=None, lead=timedelta(hours=1))},
     ),
 )
 """Those of an operator who has set the cleaning time, and lets hosts be drawn for leases that wait.

@@ -120,7 +120,8 @@ def test_types_that_are_gone_for_good_have_blazars_names_as_well(tmp_path: Path)
 def test_the_floor_of_the_reservation_pool_is_not_above_its_ceiling(tmp_path: Path) -> None:
     written(tmp_path, "[physical:host]\npool_floor = 2\npool_ceiling = 2\npool_seconds = 30\n")
     settings = load().settings.manager
-    assert (settings.pool_seconds, settings.pool_size.floor, settings.pool_size.ceiling) == (30.0, 2, 2)
+    size = settings.pool_sizes[HOST]
+    assert (settings.pool_seconds, size.floor, size.ceiling) == (30.0, 2, 2)
     written(tmp_path, "[physical:host]\npool_floor = 3\npool_ceiling = 2\n")
     with pytest.raises(conf.ConfigurationError, match="pool_floor is 3"):
         load()

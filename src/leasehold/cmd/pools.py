@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
+    from leasehold.model.placing.pool_size import PoolPlan
+
 
 def add_command(groups: _SubParsersAction[ArgumentParser]) -> None:
     """Add the command to the parser of `leasehold-manage`."""
@@ -33,15 +35,19 @@ def run(args: Namespace, engine: Engine) -> int:
     schema.check(engine)
     try:
         service = service_on(engine, load_config(args, engine), Event())
-        found = planned(service) if args.dry_run else follow(service)
+        plans = planned(service) if args.dry_run else follow(service)
     except (CloudError, PluginError) as error:
         raise OperatorError(str(error)) from error
+    verb = "Would" if args.dry_run else "Begins to"
+    sys.stdout.writelines(f"{line}\n" for found in plans for line in _told(found, verb))
+    return 0
+
+
+def _told(found: PoolPlan, verb: str) -> list[str]:
+    """Return what is said of a plan, in lines."""
     moves = [(each, f"draw {each.label}, from which {each.servers} servers have to move") for each in found.draw]
     moves += [(each, f"give back {each.label}") for each in found.give_back]
-    verb = "Would" if args.dry_run else "Begins to"
     lines = [f"{verb} {move}. {found.reasons[each.number]}." for each, move in moves] or ["Nothing moves."]
     moved = {each.number for each, _ in moves}
     kept = [each for each in found.idle if each.number not in moved]
-    lines = [*found.why, *lines, *(f"Keeps {each.label}. {found.reasons[each.number]}." for each in kept)]
-    sys.stdout.writelines(f"{line}\n" for line in lines)
-    return 0
+    return [*found.why, *lines, *(f"Keeps {each.label}. {found.reasons[each.number]}." for each in kept)]

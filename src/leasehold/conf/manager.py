@@ -13,7 +13,7 @@ from leasehold.conf.errors import ConfigurationError
 from leasehold.conf.options import read_fields
 from leasehold.conf.settings import ManagerSettings, Settings
 from leasehold.conf.times import YEAR
-from leasehold.model.placing.pool_size import Size
+from leasehold.model.placing.pool_size import NO_SIZE, Size
 from leasehold.model.resource import HOST
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ HOST_OPTIONS = [
     ),
     cfg.IntOpt(
         "pool_floor",
-        default=DEFAULTS.pool_size.floor,
+        default=NO_SIZE.floor,
         min=0,
         help="Hosts of the reservation pool on which nothing is promised within `pool_lead_seconds`.",
     ),
@@ -192,7 +192,7 @@ HOST_OPTIONS = [
     ),
     cfg.IntOpt(
         "pool_lead_seconds",
-        default=int(DEFAULTS.pool_size.lead.total_seconds()),
+        default=int(NO_SIZE.lead.total_seconds()),
         min=0,
         max=YEAR,
         help="Seconds before they are needed that hosts are drawn, and that a host stays in the reservation pool "
@@ -219,7 +219,7 @@ def read(conf: cfg.ConfigOpts) -> ManagerSettings:
         stuck=timedelta(seconds=conf.manager.stuck_seconds),
         metrics=metrics.read(conf),
         pool_seconds=host.pool_seconds,
-        pool_size=_read_size(host),
+        pool_sizes={HOST: _read_size(host)},
         forgotten_plugins=_read_forgotten(conf),
         unpolled=frozenset(types_of(conf.manager.unpolled_types)) | (set() if host.enable_polling_monitor else {HOST}),
         warn_before_end=_read_rungs(conf.manager.warn_before_end),

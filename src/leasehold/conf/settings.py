@@ -6,11 +6,12 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from leasehold.model.placing.pool_size import NO_SIZE, Size
 from leasehold.model.terms.heal_policy import HealPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from leasehold.model.placing.pool_size import Size
 
 
 Values = TypeVar("Values")
@@ -168,7 +169,7 @@ class ManagerSettings:
     stuck: timedelta = timedelta(minutes=15)
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
     pool_seconds: float = 0.0
-    pool_size: Size = NO_SIZE
+    pool_sizes: Mapping[str, Size] = field(default_factory=dict)
 
     @property
     def failure_grace(self) -> timedelta:

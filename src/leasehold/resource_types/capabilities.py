@@ -302,6 +302,13 @@ class Vacating(Capability):
         """
 
 
+class Lending(Vacating):
+    """An active reservation can lend resources that nothing uses to another lease, and gets them back.
+
+    `converge` minds what came back (`Allocation.lent`), and never touches `job.spared`.
+    """
+
+
 class GivingUp(Capability):
     """An active reservation can give up what it does not use."""
 

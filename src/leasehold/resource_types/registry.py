@@ -16,6 +16,8 @@ from leasehold.model.use import Use
 from leasehold.resource_types.capabilities import (
     Enrollable,
     GivingUp,
+    Lending,
+    Movable,
     Notified,
     Placed,
     Reporting,
@@ -120,6 +122,19 @@ class ResourceTypes:
     def placed(self) -> Sequence[tuple[ResourceType, Placed]]:
         """Return the types whose resources have a place in the cloud, and their drivers, switched on or not."""
         return [(each, each.driver) for each in self._usable() if isinstance(each.driver, Placed)]
+
+    def movable(self) -> Sequence[tuple[ResourceType, Movable]]:
+        """Return the types of which resources can be shared, and their drivers, switched on or not."""
+        return [(each, each.driver) for each in self._usable() if isinstance(each.driver, Movable)]
+
+    def lends(self, resource_type: str) -> bool:
+        """Say whether reservations of a type can lend what they have; not if the plugin cannot be used."""
+        found = self.find(resource_type)
+        return found is not None and isinstance(found.driver, Lending)
+
+    def lending_pools(self) -> frozenset[str]:
+        """Return the pools of the types whose reservations can lend, switched on or not."""
+        return frozenset(each.kind.pool for each in self._usable() if self.lends(each.name))
 
     def of_task(self, task: str) -> tuple[ResourceType, Placed] | None:
         """Return the type whose enrolled resources have tasks of this kind, and its driver; None: no type has."""

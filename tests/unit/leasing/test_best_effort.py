@@ -223,7 +223,7 @@ def test_a_server_that_cannot_be_moved_keeps_its_host_shared(world: World, statu
 
 
 def test_nothing_is_drawn_beyond_the_ceiling(world: World) -> None:
-    manager = replace(AT_ONCE.manager, pool_size=Size(0, 2, timedelta(hours=1)))
+    manager = replace(AT_ONCE.manager, pool_sizes={HOST: Size(0, 2, timedelta(hours=1))})
     bounded = world.with_settings(manager=manager)
     assert "beyond 2 hosts" in refused(bounded, racked(3))
     assert effort(bounded, racked(2)).status == "IN_PROGRESS"
@@ -369,12 +369,12 @@ def test_an_operator_is_told_who_has_a_held_host(world: World) -> None:
 
 
 def test_a_pool_that_follows_the_leases_leaves_held_hosts_alone(world: World) -> None:
-    manager = replace(AT_ONCE.manager, pool_size=Size(0, None, timedelta(0)))
+    manager = replace(AT_ONCE.manager, pool_sizes={HOST: Size(0, None, timedelta(0))})
     sized = world.with_settings(manager=manager)
     sized.cloud.servers.take_to_migrate(600)
     effort(sized, racked(3))
     run_for(sized, seconds=30)
-    found = planned(sized.service)
+    (found,) = planned(sized.service)
     assert (found.draw, found.give_back) == ((), ())
     assert "Leases that wait: 0" in found.why[0]
 

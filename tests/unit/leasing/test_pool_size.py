@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import update
 
 from leasehold.cloud.sandbox.tables import servers
-from leasehold.leasing.resources.pool_size import follow, planned
+from leasehold.leasing.resources import pool_size
 from leasehold.leasing.resources.resource import change
 from leasehold.model.placing.pool_size import Size
 from leasehold.model.resource import HOST
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from leasehold.leasing.service import Service
     from leasehold.model.lease import Lease
+    from leasehold.model.placing.pool_size import PoolPlan
     from tests.factory import World
 
 pytestmark = pytest.mark.slow
@@ -31,8 +33,18 @@ pytestmark = pytest.mark.slow
 LEAD = timedelta(hours=1)
 
 
+def planned(service: Service) -> PoolPlan:
+    (found,) = pool_size.planned(service)
+    return found
+
+
+def follow(service: Service) -> PoolPlan:
+    (found,) = pool_size.follow(service)
+    return found
+
+
 def sized(floor: int = 0, ceiling: int | None = None) -> Any:
-    manager = replace(AT_ONCE.manager, pool_seconds=30.0, pool_size=Size(floor, ceiling, LEAD))
+    manager = replace(AT_ONCE.manager, pool_seconds=30.0, pool_sizes={HOST: Size(floor, ceiling, LEAD)})
     return replace(AT_ONCE, manager=manager)
 
 

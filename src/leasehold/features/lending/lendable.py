@@ -18,7 +18,6 @@ from leasehold.model.errors import (
     some_of,
 )
 from leasehold.model.judging import next_no_show
-from leasehold.model.resource import HOST
 from leasehold.model.states import LeaseStatus, ReservationStatus
 
 if TYPE_CHECKING:
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
     from leasehold.model.resource import Resource
+    from leasehold.resource_types.kind import Kind
+    from leasehold.resource_types.registry import ResourceTypes
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +40,12 @@ class Lendable:
 
     part: Reservation
     held: tuple[Allocation, ...]
+    kind: Kind[Any]
 
     @property
     def raw(self) -> Mapping[str, Any]:
-        """The request for exactly these hosts: they are there, so no property is asked for."""
-        many = len(self.held)
-        return {"min": many, "max": many, "hypervisor_properties": "", "resource_properties": ""}
+        """The request for exactly these resources: they are there, so no property is asked for."""
+        return {**dict.fromkeys(self.kind.counts, len(self.held)), **self.kind.unconditional}
 
 
 def lendable(service: Service, lease: Lease, wish: LendWish) -> Lendable:
@@ -57,17 +58,18 @@ def lendable(service: Service, lease: Lease, wish: LendWish) -> Lendable:
     if wish.project_id == lease.project_id:
         message = "The project has the lease already; name another one."
         raise InvalidInputError(message, field="project_id")
-    part = part_to_lend(lease, wish.reservation_id)
-    check_lends(lease, part, service.now())
+    part = part_to_lend(service.types, lease, wish.reservation_id)
+    check_lendable(service.types, lease, part, service.now())
     held, resources = _held(service, lease, part)
     asked = _named(held, resources, wish.hosts) if wish.hosts else held
-    users = vacating.used_by(service, lease, part, service.types.get(part.resource_type))
+    type_ = service.types.get(part.resource_type)
+    users = vacating.used_by(service, lease, part, type_)
     vacating.check_left(lease, part, users)
     fit = [each for each in asked if _fits(resources[each.resource_number], wish.project_id)]
     free = [each for each in fit if not users.get(each.id)]
     many = len(asked) if wish.hosts else wish.amount or 0
     if len(free) >= many:
-        return Lendable(part, tuple(sorted(free, key=lambda each: -each.resource_number)[:many]))
+        return Lendable(part, tuple(sorted(free, key=lambda each: -each.resource_number)[:many]), type_.kind)
     if len(fit) < many:
         message = (
             f"{len(fit)} of the hosts work and may be used by the project {wish.project_id}; lend no more than these."
@@ -85,8 +87,8 @@ def lendable_now(service: Service, lease: Lease, reservation_id: str, project_id
     Raises CloudUnavailableError.
     """
     try:
-        part = part_to_lend(lease, reservation_id)
-        check_lends(lease, part, service.now())
+        part = part_to_lend(service.types, lease, reservation_id)
+        check_lendable(service.types, lease, part, service.now())
         held, resources = _held(service, lease, part)
         users = vacating.used_by(service, lease, part, service.types.get(part.resource_type))
         vacating.check_left(lease, part, users)
@@ -110,7 +112,7 @@ def _fits(resource: Resource, project_id: str) -> bool:
     return resource.admitted and resource.open_to(project_id)
 
 
-def part_to_lend(lease: Lease, reservation_id: str | None) -> Reservation:
+def part_to_lend(types: ResourceTypes, lease: Lease, reservation_id: str | None) -> Reservation:
     """Return the reservation that is meant, the only one of hosts if none is named."""
     if reservation_id is not None:
         part = next((each for each in lease.kept if each.id == reservation_id), None)
@@ -118,7 +120,7 @@ def part_to_lend(lease: Lease, reservation_id: str | None) -> Reservation:
             message = f"The lease has no reservation {reservation_id[:80]!r}."
             raise InvalidInputError(message, field="reservation_id")
         return part
-    parts = [each for each in lease.kept if each.resource_type == HOST]
+    parts = [each for each in lease.kept if types.lends(each.resource_type)]
     if len(parts) > 1:
         message = f"The lease has {len(parts)} reservations of hosts; name the one to lend of by `reservation_id`."
         raise InvalidInputError(message, field="reservation_id")
@@ -128,16 +130,26 @@ def part_to_lend(lease: Lease, reservation_id: str | None) -> Reservation:
     return parts[0]
 
 
-def check_lends(lease: Lease, part: Reservation, now: datetime) -> None:
-    """Raise an error of `lendable` if the reservation lends nothing now."""
+def check_lendable(types: ResourceTypes, lease: Lease, part: Reservation, now: datetime) -> None:
+    """Raise an error of `lendable` if a reservation of this type never lends, or lends nothing now."""
+    _check_origin(lease)
+    if not types.lends(part.resource_type):
+        message = f"Only hosts can be lent, and this is a reservation of {part.resource_type}."
+        raise NotLendableError(message, field="reservation_id")
+    check_lends(lease, part, now)
+
+
+def _check_origin(lease: Lease) -> None:
     if lease.lent is not None:
         raise SubLeaseLevelError
     if lease.published_offer is not None:
         message = "The lease was made of a published offer, and what that lends is not lent on."
         raise NotLendableError(message)
-    if part.resource_type != HOST:
-        message = f"Only hosts can be lent, and this is a reservation of {part.resource_type}."
-        raise NotLendableError(message, field="reservation_id")
+
+
+def check_lends(lease: Lease, part: Reservation, now: datetime) -> None:
+    """Raise an error of `lendable` if the reservation lends nothing now."""
+    _check_origin(lease)
     if lease.status is not LeaseStatus.ACTIVE or part.status is not ReservationStatus.ACTIVE:
         message = f"The lease is {lease.status}; it lends while it is ACTIVE."
         raise NotLendableError(message)

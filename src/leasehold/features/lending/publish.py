@@ -25,12 +25,11 @@ from leasehold.model.errors import (
     NotFoundError,
 )
 from leasehold.model.paging import WHOLE, PageRequest
-from leasehold.model.resource import HOST_POOL
 from leasehold.model.states import LeaseStatus
 from leasehold.model.windows import Window
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from sqlalchemy import Connection
 
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from leasehold.model.caller import Caller
     from leasehold.model.resource import Resource
     from leasehold.resource_types.kind import Kind
+    from leasehold.resource_types.registry import ResourceTypes
 
 
 def publish(service: Service, caller: Caller, wish: Publication, *, is_admin: bool = False) -> PublishedOffer:
@@ -140,7 +140,7 @@ def withdraw(service: Service, ident: str, project_id: str | None) -> None:
         raise absent(ident)
 
     def work(connection: Connection) -> None:
-        locks = lock(connection, pools_of_offer(seen), service.now)
+        locks = lock(connection, pools_of_offer(service.types, seen), service.now)
         offer = rows.find_published(connection, ident)
         if offer is None or offer.deleted_at is not None:
             return
@@ -156,10 +156,10 @@ def withdraw(service: Service, ident: str, project_id: str | None) -> None:
     service.wake()
 
 
-def pools_of_offer(offer: PublishedOffer) -> set[str]:
+def pools_of_offer(types: ResourceTypes, offer: PublishedOffer) -> Collection[str]:
     """Return the pools that are locked while something is decided about an offer."""
     if offer.part is not None:
-        return {HOST_POOL}
+        return types.lending_pools()
     return set() if offer.resource is None else {offer.resource.pool}
 
 

@@ -12,7 +12,7 @@ from uuid import uuid4
 from leasehold.db.leases.lease import find_lease
 from leasehold.features.lending import store as rows
 from leasehold.features.lending.lend import lend
-from leasehold.features.lending.lendable import check_lends, lendable_now, part_to_lend
+from leasehold.features.lending.lendable import check_lendable, lendable_now, part_to_lend
 from leasehold.features.lending.model import FewerOfferedError, LendWish, NotLendableError
 from leasehold.features.lending.publish import absent, check_few, get_published
 from leasehold.features.lending.published_offer import OfferedPart, PublishedOffer
@@ -29,7 +29,6 @@ from leasehold.model.errors import (
     NotFreeInOfferError,
     SwapUnfinishedError,
 )
-from leasehold.model.resource import HOST_POOL
 from leasehold.model.windows import Window
 
 if TYPE_CHECKING:
@@ -59,12 +58,12 @@ def publish_part(service: Service, caller: Caller, lease_id: str, wish: PartPubl
 
     def work(connection: Connection) -> PublishedOffer:
         check_few(service, connection, seen.project_id)
-        locks = lock(connection, {HOST_POOL}, service.now)
+        locks = lock(connection, service.types.lending_pools(), service.now)
         lease = look_at(connection, lease_id, lock=True)
-        part = part_to_lend(lease, wish.reservation_id)
+        part = part_to_lend(service.types, lease, wish.reservation_id)
         if wish.for_project == lease.project_id:
             raise InvalidInputError(OWN, field="for_project_id")
-        check_lends(lease, part, locks.now)
+        check_lendable(service.types, lease, part, locks.now)
         offered = OfferedPart(lease.id, part.id, wish.amount)
         new = _new(caller, lease, wish, offered, locks.now)
         others = rows.offers_of_part(connection, offered, new.window)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from leasehold.leasing.deciding.default_properties import preferred
 from leasehold.model.errors import LeaseholdError, TakesTooLongError
 from leasehold.model.refusal import Refusal
-from leasehold.model.resource import HOST
 from leasehold.model.terms.ending import DELETED_AT_ONCE, Ending
 from leasehold.model.terms.lead import NO_LEAD, Lead
 from leasehold.model.windows import Window, from_seconds, to_seconds
@@ -89,8 +88,9 @@ class Terms:
     """The terms of a decision: `window` is what lies ahead of a lease of this `length`, `margins` the cleaning times.
 
     The decision raises TakesTooLongError when the `budget` is spent. `explain` says how much a refusal has to explain.
-    With `use_disabled` a reservation that does not fit otherwise may have disabled resources. `shared` are the numbers
-    of shared hosts that reservations of whole hosts may have that do not fit otherwise, to see what draws would do.
+    With `use_disabled` a reservation that does not fit otherwise may have disabled resources. `shared` are, by
+    resource type, the numbers of shared resources that its reservations may have that do not fit otherwise, to see what
+    draws would do.
     Before the window the resources are reserved for the `lead` as well.
     """
 
@@ -100,7 +100,7 @@ class Terms:
     budget: Budget
     explain: Explain = Explain.AMOUNTS
     use_disabled: bool = False
-    shared: frozenset[int] = frozenset()
+    shared: Mapping[str, frozenset[int]] = field(default_factory=dict)
     lead: Lead = NO_LEAD
 
     @property
@@ -213,8 +213,9 @@ def allocate(part: Asked, view: Snapshot, terms: Terms) -> Sequence[Pick] | Refu
     if isinstance(outcome, Refusal) and terms.use_disabled and view.eligible.any_disabled:
         view = view.among(view.eligible.with_disabled())
         outcome = _allocated(part, view, terms)
-    if isinstance(outcome, Refusal) and terms.shared and part.kind.name == HOST:
-        return _allocated(part, view.among(view.eligible.with_shared(terms.shared)), terms)
+    shared = terms.shared.get(part.kind.name)
+    if isinstance(outcome, Refusal) and shared:
+        return _allocated(part, view.among(view.eligible.with_shared(shared)), terms)
     return outcome
 
 

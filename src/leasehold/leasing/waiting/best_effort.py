@@ -21,10 +21,10 @@ from leasehold.leasing.resources.pool_size import PAUSE_AFTER_FAILURE
 from leasehold.model.errors import CloudUnavailableError
 from leasehold.model.membership import Membership
 from leasehold.model.placing.draw import Drawable, DrawPlan, first_enough, first_without_place
-from leasehold.model.resource import HOST, Health
+from leasehold.model.placing.pool_size import NO_SIZE
+from leasehold.model.resource import Health
 from leasehold.model.terms.lead import Lead
 from leasehold.model.windows import Window
-from leasehold.resource_types.capabilities import Movable
 from leasehold.resource_types.kind import Explain
 from leasehold.resource_types.strategy import ranked
 
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
     from leasehold.model.placing.draw import Guest, Room
     from leasehold.model.resource import Resource
+    from leasehold.resource_types.capabilities import Movable
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +53,7 @@ PLANS = 3
 """How often a request is planned, each time because the pool has changed before the plan was carried out."""
 MOST_CHOICES = 20
 """How many choices of hosts are tried whose servers have no room elsewhere."""
-NO_HOSTS = "Only reservations of physical:host get shared hosts, so best effort changes nothing here."
+NO_HOSTS = "Only reservations of {} get shared hosts, so best effort changes nothing here."
 NOTHING_SHARED = "There is no shared host that could be drawn for it."
 NOT_ENOUGH = "Drawing shared hosts would not be enough either."
 NO_ROOM = "Shared hosts cannot be drawn for it, because their servers do not fit on the others."
@@ -83,8 +84,12 @@ def with_draws(
         return make(None)
     except UnplannedError as error:
         refused = error.refused
+    drivers = {type_.name: driver for type_, driver in service.types.movable()}
+    name = next((part.kind.name for part in asked if part.kind.name in drivers), None)
+    if name is None:
+        raise refused.but(NO_HOSTS.format(", ".join(drivers)))
     for _ in range(PLANS):
-        plan = _Planning(service, project_id, draft, asked, refused).plan()
+        plan = _Planning(service, name, drivers[name], project_id, draft, asked, refused).plan()
         try:
             return make(plan)
         except UnplannedError as error:
@@ -113,12 +118,12 @@ def planned_picks(
     """
     if plan is None:
         raise UnplannedError(refused)
-    present = list_resources(connection, HOST)
+    present = list_resources(connection, plan.resource_type)
     able = {each.number for each in present if _may_be_drawn(each, now)}
     if not plan.draws <= able or _drawing(present) != plan.drawing:
         raise UnplannedError(refused)
     try:
-        return decide(snapshots, asked, replace(terms, shared=plan.draws))
+        return decide(snapshots, asked, replace(terms, shared={plan.resource_type: plan.draws}))
     except RefusedError:
         raise UnplannedError(refused) from None
 
@@ -139,9 +144,11 @@ def _stays_open(host: Resource) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Planning:
-    """One search for a plan; `refused` is what the request is answered with if there is none."""
+    """One search for a plan to draw resources of one type; `refused` is the answer to the request if there is none."""
 
     service: Service
+    resource_type: str
+    driver: Movable
     project_id: str
     draft: LeaseDraft
     asked: Sequence[Asked]
@@ -150,10 +157,8 @@ class _Planning:
 
     def plan(self) -> DrawPlan:
         """Return which hosts to draw; raises NotEnoughError and CloudUnavailableError."""
-        if all(part.kind.name != HOST for part in self.asked):
-            raise self.refused.but(NO_HOSTS)
         with self.service.db.reading() as connection:
-            hosts = list_resources(connection, HOST)
+            hosts = list_resources(connection, self.resource_type)
         able = [each for each in hosts if each.open_to(self.project_id) and _may_be_drawn(each, self.service.now())]
         if not able:
             raise self.refused.but(NOTHING_SHARED)
@@ -171,7 +176,7 @@ class _Planning:
     def _with_figures(self, hosts: Sequence[Resource], able: Collection[int]) -> DrawPlan:
         drawing = _drawing(hosts)
         seen = [each for each in hosts if each.number in drawing or _stays_open(each)]
-        guests = self._driver.sized_guests(self.service.cloud, self.service.settings.cloud, seen)
+        guests = self.driver.sized_guests(self.service.cloud, self.service.settings.cloud, seen)
         found = [
             Drawable(each.number, each.label, tuple(guests.get(each.number, ())))
             for each in seen
@@ -184,17 +189,11 @@ class _Planning:
                 raise self.refused.but(NO_ROOM if tried or len(found) < len(able) else NOT_ENOUGH)
             homeless = self._homeless(chosen | drawing, seen, guests)
             if homeless is None:
-                return DrawPlan(self._within_ceiling(chosen, hosts), drawing)
+                return DrawPlan(self.resource_type, self._within_ceiling(chosen, hosts), drawing)
             choice = [each for each in choice if homeless not in guests.get(each, ())]
             if chosen <= set(choice):
                 break
         raise self.refused.but(NO_ROOM)
-
-    @property
-    def _driver(self) -> Movable:
-        driver = self.service.types.get(HOST).driver
-        assert isinstance(driver, Movable)  # noqa: S101 - only such a type has shared hosts.
-        return driver
 
     def _homeless(
         self, going: frozenset[int], seen: Sequence[Resource], guests: Mapping[int, Sequence[Guest]]
@@ -207,11 +206,11 @@ class _Planning:
 
     def _room(self, host: Resource) -> Room:
         if host.number not in self.rooms:
-            self.rooms[host.number] = self._driver.room(self.service.cloud, host)
+            self.rooms[host.number] = self.driver.room(self.service.cloud, host)
         return self.rooms[host.number]
 
     def _within_ceiling(self, chosen: frozenset[int], hosts: Sequence[Resource]) -> frozenset[int]:
-        ceiling = self.service.settings.manager.pool_size.ceiling
+        ceiling = self.service.settings.manager.pool_sizes.get(self.resource_type, NO_SIZE).ceiling
         inside = sum(each.membership in (Membership.RESERVATION, Membership.DRAWING) for each in hosts)
         if ceiling is not None and inside + len(chosen) > ceiling:
             raise self.refused.but(f"No shared host is drawn beyond {ceiling} hosts of the reservation pool.")
@@ -244,7 +243,7 @@ class _Planning:
 
     def _fits(self, snapshots: Mapping[str, Snapshot], terms: Terms, numbers: frozenset[int]) -> bool:
         try:
-            decide(snapshots, self.asked, replace(terms, shared=numbers))
+            decide(snapshots, self.asked, replace(terms, shared={self.resource_type: numbers}))
         except RefusedError:
             return False
         return True

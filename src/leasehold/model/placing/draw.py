@@ -74,8 +74,12 @@ class Drawable:
 
 @dataclass(frozen=True, slots=True)
 class DrawPlan:
-    """The shared hosts to draw, by number, and those that were on their way when their servers' places were counted."""
+    """The shared hosts to draw, by number, and those that were on their way when their servers' places were counted.
 
+    All are of one resource type.
+    """
+
+    resource_type: str
     draws: frozenset[int]
     drawing: frozenset[int]
 

@@ -214,6 +214,11 @@ class World:
         settings = replace(self.service.settings, **groups)
         return open_service(str(self.engine.url), clock=self.clock, settings=settings)
 
+    def with_end_waits(self, **waits: timedelta) -> World:
+        """Return the same service with a manager that waits so long for end actions."""
+        cloud = self.service.settings.cloud
+        return self.with_settings(cloud=replace(cloud, end_waits={**cloud.end_waits, **waits}))
+
     def amend(self, lease: Lease, part: Mapping[str, Any] | None = None, position: int = 0, /, **changes: Any) -> Lease:
         """Amend a lease, with `part` as the changes of the reservation at `position`.
 

@@ -858,11 +858,11 @@ export type ReservationAnswer = {
   on_end?: string;
   grace_seconds?: number;
   recycle_seconds?: number;
-  images?: Array<ImageAnswer>;
-  shelved?: Array<ShelvedAnswer>;
-  suspended?: Array<SuspendedAnswer>;
   default_properties?: string | null;
   default_properties_applied?: boolean | null;
+  images?: Array<ImageAnswer>;
+  suspended?: Array<SuspendedAnswer>;
+  shelved?: Array<ShelvedAnswer>;
 };
 
 export type ReservationChange = {

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from leasehold.api.versions import CHAINS, ENDINGS
+from leasehold.api.versions import CHAINS
 from leasehold.model.errors import InvalidInputError
-from leasehold.model.terms.end_action import EndAction, words_of
+from leasehold.model.terms.end_action import words_of
+from leasehold.resource_types.end_actions.chain import ACTIONS, asked_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -33,11 +34,16 @@ def check_actions(reservation: Mapping[str, Any], unread: Collection[str], place
 def check_before_end(version: Version, reservation: Mapping[str, Any], place: str) -> None:
     """Raise InvalidInputError for end actions that this version does not have; `place` is the reservation's path."""
     asked = reservation.get("before_end")
-    if version < CHAINS and (isinstance(asked, list) or (isinstance(asked, str) and _is_newer(asked))):
-        message = "A list of actions needs microversion 1.3, and so does 'suspend': ask for that, or for 'snapshot'."
+    words = words_of(asked) if isinstance(asked, str) else ()
+    late = [(word, each.since) for word, each in asked_of(words).items() if version < each.since]
+    several = isinstance(asked, list) or (len(words) > 1 and all(word in ACTIONS for word in words))
+    if version < CHAINS and (several or any(since == CHAINS for _, since in late)):
+        new = " and ".join(f"'{word}'" for word, each in ACTIONS.items() if each.since == CHAINS)
+        message = f"A list of actions needs microversion {CHAINS}, and so does {new}: ask for that, or for 'snapshot'."
         raise InvalidInputError(message, field=f"{place}.before_end")
-    if version < ENDINGS and asked == EndAction.SHELVE:
-        message = "'shelve' needs microversion 1.2: ask for that, or for 'snapshot'."
+    if late and len(words) == 1:
+        word, (major, minor) = late[0]
+        message = f"'{word}' needs microversion {major}.{minor}: ask for that, or for 'snapshot'."
         raise InvalidInputError(message, field=f"{place}.before_end")
 
 
@@ -45,8 +51,3 @@ def show_before_end(version: Version, text: str) -> str | list[str]:
     """Return what is done before the end: one word, or from 1.3 on a list of several."""
     words = words_of(text)
     return list(words) if version >= CHAINS and len(words) > 1 else text
-
-
-def _is_newer(text: str) -> bool:
-    words = words_of(text)
-    return EndAction.SUSPEND in words or (len(words) > 1 and all(word in set(EndAction) for word in words))

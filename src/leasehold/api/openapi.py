@@ -12,6 +12,7 @@ from leasehold.api import request_ids, versions
 from leasehold.api.router import LONGEST_WORD
 from leasehold.conf import version
 from leasehold.resource_types.capabilities import Capability, GivingUp, Outliving
+from leasehold.resource_types.end_actions.chain import ACTIONS
 from leasehold.resource_types.ending import EndingBody
 from leasehold.resource_types.no_show import NoShowBody
 
@@ -230,7 +231,11 @@ def _schemas(routes: list[Route], types: ResourceTypes) -> tuple[dict[str, Any],
     answers = [route.answer for route in routes if route.answer is not None]
     reservations, descriptions = types.schemas(), types.descriptions()
     of_requests, schemas = _collect([*requests, *reservations.values(), *descriptions.values(), *_SHARED])
-    of_answers, answer_schemas = _collect(answers)
+    results = {each.results: each.answer for each in ACTIONS.values()}
+    of_answers, answer_schemas = _collect([*answers, *results.values()])
+    for name, answer in results.items():
+        shown = {"items": of_answers[answer], "title": name.title(), "type": "array"}
+        answer_schemas["ReservationAnswer"]["properties"][name] = shown
     for schema in answer_schemas.values():
         # Answers have no other keys, so that generated clients may rely on the schema.
         schema.setdefault("additionalProperties", False)

@@ -8,7 +8,7 @@ from oslo_config import cfg
 
 from leasehold.conf.settings import CloudSettings
 from leasehold.conf.times import YEAR
-from leasehold.model.terms.end_action import CHAINS, as_text
+from leasehold.model.terms.end_action import CHAINS, WAITS, as_text
 
 DRIVER = cfg.StrOpt(
     "driver",
@@ -34,31 +34,11 @@ HOST_OPTIONS = [
         "before_end",
         default="",
         choices=[as_text(each) for each in CHAINS],
-        help="What the before_end action `default` does: nothing, snapshots of the servers, shelving them, suspending "
-        "those that live on after the end, or two of these in this order.",
+        help="What the before_end action `default` does: nothing, or one or several actions in this order.",
     ),
-    cfg.IntOpt(
-        "snapshot_wait_seconds",
-        default=3600,
-        min=0,
-        max=YEAR,
-        help="Seconds that the end of a lease waits for incomplete snapshots; 0 means no wait.",
-    ),
-    cfg.IntOpt(
-        "suspend_wait_seconds",
-        default=600,
-        min=0,
-        max=YEAR,
-        help="Seconds that servers which outlive their lease may take to be suspended at its end, and after the wait "
-        "for their snapshots; 0 means that none is suspended.",
-    ),
-    cfg.IntOpt(
-        "shelve_wait_seconds",
-        default=3600,
-        min=0,
-        max=YEAR,
-        help="Seconds that the end of a lease waits for servers to be shelved, after the wait for their snapshots; 0 "
-        "means that none is shelved.",
+    *(
+        cfg.IntOpt(f"{word}_wait_seconds", default=int(wait.usual.total_seconds()), min=0, max=YEAR, help=wait.text)
+        for word, wait in WAITS.items()
     ),
     cfg.BoolOpt(
         "expect_preemptibles",
@@ -111,9 +91,7 @@ def read(conf: cfg.ConfigOpts) -> CloudSettings:
         owner_key=conf.nova.blazar_owner,
         image_prefix=conf.nova.image_prefix,
         default_before_end=host.before_end,
-        snapshot_wait=timedelta(seconds=host.snapshot_wait_seconds),
-        suspend_wait=timedelta(seconds=host.suspend_wait_seconds),
-        shelve_wait=timedelta(seconds=host.shelve_wait_seconds),
+        end_waits={word: timedelta(seconds=host[f"{word}_wait_seconds"]) for word in WAITS},
         draw_limit=timedelta(seconds=host.draw_seconds),
         zones=conf.nova.az_aware,
         expect_preemptibles=host.expect_preemptibles,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from leasehold.model.terms.end_action import usual_waits
 from leasehold.model.terms.heal_policy import HealPolicy
 
 if TYPE_CHECKING:
@@ -125,9 +126,7 @@ class CloudSettings:
     owner_key: str = "blazar:owner"
     image_prefix: str = "reserved_"
     default_before_end: str = ""
-    snapshot_wait: timedelta = timedelta(hours=1)
-    suspend_wait: timedelta = timedelta(minutes=10)
-    shelve_wait: timedelta = timedelta(hours=1)
+    end_waits: Mapping[str, timedelta] = field(default_factory=usual_waits)
     draw_limit: timedelta = timedelta(minutes=30)
     zones: bool = True
     expect_preemptibles: bool = True

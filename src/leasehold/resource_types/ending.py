@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from leasehold.model.errors import InvalidInputError, MissingParameterError
 from leasehold.model.terms.end_action import DEFAULT, EMAIL, EndAction, read_chain, words_of
 from leasehold.model.terms.ending import Ending, OnEnd
+from leasehold.resource_types.end_actions.chain import ACTIONS, asked_of
 from leasehold.resource_types.fields import RequestBody, Size, read
 
 if TYPE_CHECKING:
@@ -58,9 +59,9 @@ class EndingBody(RequestBody):
     before_end: Annotated[
         BeforeEnd | None,
         Field(
-            description="What is done before the end: nothing; `snapshot`, an image of each server; from 1.3 on "
-            "`suspend`, for servers that live on, and lists of actions; `shelve` is for reservations of hosts only; "
-            "`email` is nothing but an e-mail of the warning, by a subscription that the owner has"
+            description=f"What is done before the end: nothing; {'; '.join(each.text for each in ACTIONS.values())}; "
+            "from 1.3 on lists of these; `email` is nothing but an e-mail of the warning, by a subscription that the "
+            "owner has"
         ),
     ] = None
 
@@ -83,12 +84,9 @@ def read_ending(
         message = f"Reservations of {noun} have no servers that could outlive the lease; leave {name} out."
         raise InvalidInputError(message, field=name)
     asked = read(EndingBody, raw)
-    if asked.before_end is not None and EndAction.SHELVE in words_of(asked.before_end):
-        message = (
-            f"A server of a reservation of {noun} could not be unshelved after the lease, because its flavor ends with "
-            "the lease: ask for 'snapshot', or reserve hosts."
-        )
-        raise InvalidInputError(message, field="before_end")
+    for action in asked_of(words_of(asked.before_end or "")).values():
+        if action.needs_flavor is not None:
+            raise InvalidInputError(action.needs_flavor.format(noun=noun), field="before_end")
     on_end = before.on_end if asked.on_end is None else asked.on_end
     if on_end not in can:
         message = (
@@ -108,18 +106,15 @@ def read_ending(
         message = "No server is deleted when its host is given back: set grace_seconds to 0, or leave it out."
         raise InvalidInputError(message, field="grace_seconds")
     ending = Ending(on_end, grace, limit, before.before_end if asked.before_end is None else asked.before_end)
-    check_suspending(ending.before_end, ending)
+    check_fit(ending.before_end, ending)
     return ending
 
 
-def check_suspending(before_end: str, ending: Ending) -> None:
-    """Refuse to suspend servers that are deleted at once; raises InvalidInputError."""
-    if EndAction.SUSPEND in words_of(before_end) and not ending.tail:
-        message = (
-            "Only servers that outlive the lease are suspended at its end: set grace_seconds, or on_end to 'recycle' "
-            "or 'give_back', or leave 'suspend' out of before_end."
-        )
-        raise InvalidInputError(message, field="before_end")
+def check_fit(before_end: str, ending: Ending) -> None:
+    """Raise InvalidInputError for an end action that a reservation which ends so cannot have."""
+    for action in asked_of(words_of(before_end)).values():
+        if message := action.unfit(ending):
+            raise InvalidInputError(message, field="before_end")
 
 
 def _time(seconds: int | None, before: timedelta) -> timedelta:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,7 +17,7 @@ from leasehold.api.views.lease import show_reservation
 from leasehold.cloud.ports import COMPLETE
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.cloud.sandbox.tables import servers, snapshots
-from leasehold.resource_types import image_results, shelving, suspending
+from leasehold.resource_types.end_actions import image_results, shelve, suspend
 from tests.factory import dies_at, flavors, hosts, instances, make_service, run_for, run_until
 from tests.unit.leasing.looking import findings, in_database
 
@@ -32,7 +31,7 @@ pytestmark = pytest.mark.slow
 
 HOUR = 3600
 IMAGE, SUSPEND, SHELVE = timedelta(minutes=20), timedelta(minutes=10), timedelta(minutes=30)
-LIMITS: dict[str, Any] = {"snapshot_wait": IMAGE, "suspend_wait": SUSPEND, "shelve_wait": SHELVE}
+LIMITS: dict[str, Any] = {"snapshot": IMAGE, "suspend": SUSPEND, "shelve": SHELVE}
 AT_ONCE = timedelta(seconds=10)
 RECYCLE: dict[str, Any] = {"on_end": "recycle", "recycle_seconds": 2 * HOUR}
 SUSPENDING: dict[str, Any] = {"before_end": ["snapshot", "suspend"]}
@@ -50,7 +49,7 @@ NAMES = ["hosts", "instances", "flavors", "given back", "shelved"]
 @pytest.fixture
 def world(world: World) -> World:
     """Return the world with a manager that waits for each action in its own time."""
-    return world.with_settings(cloud=replace(world.service.settings.cloud, **LIMITS))
+    return world.with_end_waits(**LIMITS)
 
 
 def there(world: World) -> dict[str, str]:
@@ -60,7 +59,7 @@ def there(world: World) -> dict[str, str]:
 
 def results(world: World, lease: Lease) -> dict[str, dict[str, tuple[str, str | None]]]:
     """Return the status and the reason of each result by action and name, as owners see them."""
-    seen = show_reservation(world.part(lease), world.service.types, V1_3)
+    seen: Any = show_reservation(world.part(lease), world.service.types, V1_3)
     return {
         action: {each["server_name"]: (each["status"], each["reason"]) for each in seen[action]}
         for action in ("images", "suspended", "shelved")
@@ -166,7 +165,7 @@ def test_what_is_neither_copied_nor_shelved_in_the_time_of_both_is_deleted_and_s
     assert there(world) == {}
     assert results(world, lease) == {
         "images": {"server": ("failed", image_results.LATE)},
-        "shelved": {"server": ("failed", shelving.LATE)},
+        "shelved": {"server": ("failed", shelve.LATE)},
     }
     said = "without 1 of the images of its servers and 1 of the servers that it was to shelve"
     assert said in world.reason(lease)
@@ -185,7 +184,7 @@ def test_a_server_in_error_does_not_end_the_wait_for_the_images_of_others(world:
     run_until(world, world.hour(3.3))
     assert there(world) == {"well": "SHELVED_OFFLOADED"}
     assert results(world, lease)["images"]["well"] == ("done", None)
-    assert results(world, lease)["shelved"] == {"broken": ("failed", shelving.NOT_SHELVED), "well": ("done", None)}
+    assert results(world, lease)["shelved"] == {"broken": ("failed", shelve.NOT_SHELVED), "well": ("done", None)}
 
 
 def test_what_is_suspended_late_lives_on_as_long_as_others(world: World) -> None:
@@ -196,7 +195,7 @@ def test_what_is_suspended_late_lives_on_as_long_as_others(world: World) -> None
     run_until(world, world.hour(3) + IMAGE + SUSPEND - AT_ONCE)
     assert results(world, lease)["suspended"] == {"server": ("waiting", None)}
     run_until(world, world.hour(3) + IMAGE + SUSPEND + AT_ONCE)
-    assert results(world, lease)["suspended"] == {"server": ("failed", suspending.LATE)}
+    assert results(world, lease)["suspended"] == {"server": ("failed", suspend.LATE)}
     assert there(world) == {"server": "SUSPENDING"}
     run_until(world, world.hour(5) + IMAGE + AT_ONCE)
     assert there(world) == {}
@@ -220,7 +219,7 @@ def test_no_end_is_later_than_its_limits_and_every_server_has_every_result(
     asked: Mapping[str, Any], pace: Pace, *, extra: bool
 ) -> None:
     with TemporaryDirectory() as folder, make_service(Path(folder), hosts=("cmp-01",)) as made:
-        check_limits(made.with_settings(cloud=replace(made.service.settings.cloud, **LIMITS)), asked, pace, extra=extra)
+        check_limits(made.with_end_waits(**LIMITS), asked, pace, extra=extra)
 
 
 def check_limits(world: World, asked: Mapping[str, Any], pace: Pace, *, extra: bool) -> None:

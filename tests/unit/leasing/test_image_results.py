@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from leasehold.cloud.sandbox.images import SERVICE
 from leasehold.cloud.sandbox.tables import servers
 from leasehold.db.tables import outbox
 from leasehold.model.states import EventStatus, EventType
-from leasehold.resource_types.image_results import LATE, NOT_HANDED_OVER, NOT_STARTED
+from leasehold.resource_types.end_actions.image_results import LATE, NOT_HANDED_OVER, NOT_STARTED
 from tests.factory import flavors, hosts, instances, run_for, run_until
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ KINDS = pytest.mark.parametrize("asked", [hosts(), instances(2), flavors(2)], id
 @pytest.fixture
 def world(world: World) -> World:
     """Return the world with a manager that waits half an hour for images."""
-    return world.with_settings(cloud=replace(world.service.settings.cloud, snapshot_wait=WAIT))
+    return world.with_end_waits(snapshot=WAIT)
 
 
 def copied(world: World, asked: dict[str, Any] | None = None) -> Lease:
@@ -48,7 +47,7 @@ def images(world: World, lease: Lease) -> list[Image]:
 
 def shown(world: World, lease: Lease) -> list[tuple[str, str, str | None]]:
     """Return the name, the status and the reason of each result, as owners see them."""
-    seen = show_reservation(world.part(lease), world.service.types, V1_2)
+    seen: Any = show_reservation(world.part(lease), world.service.types, V1_2)
     return [(each["server_name"], each["status"], each["reason"]) for each in seen["images"]]
 
 
@@ -72,7 +71,8 @@ def test_images_belong_to_the_project_of_the_lease_and_are_shown_server_by_serve
     run_until(world, world.hour(2.1))
     made = {image.server_id: image for image in images(world, lease)}
     assert {image.project_id for image in made.values()} == {lease.project_id}
-    seen = show_reservation(world.part(lease), world.service.types, V1_2)["images"]
+    answer: Any = show_reservation(world.part(lease), world.service.types, V1_2)
+    seen = answer["images"]
     assert seen == [
         {"server_id": each, "server_name": names[each], "image_id": made[each].id, "status": "done", "reason": None}
         for each in sorted(names)

@@ -61,7 +61,7 @@ def audited(world: World) -> list[str]:
 @pytest.fixture
 def patient(world: World) -> World:
     """Return the world with a manager that waits half an hour for images."""
-    return world.with_settings(cloud=replace(world.service.settings.cloud, snapshot_wait=WAIT))
+    return world.with_end_waits(snapshot=WAIT)
 
 
 def test_a_lease_extended_after_its_warning_has_images_of_the_new_end(world: World) -> None:

@@ -19,8 +19,8 @@ from leasehold.cloud.sandbox.tables import aggregate_hosts, aggregates, servers
 from leasehold.db.tables import outbox
 from leasehold.model.errors import InvalidInputError
 from leasehold.model.terms.end_action import EndAction
-from leasehold.resource_types.image_results import NOT_HANDED_OVER
-from leasehold.resource_types.shelving import LATE, NOT_SHELVED
+from leasehold.resource_types.end_actions.image_results import NOT_HANDED_OVER
+from leasehold.resource_types.end_actions.shelve import LATE, NOT_SHELVED
 from tests.factory import at_call, dies_at, flavors, hosts, instances, run_for, run_manager, run_until
 from tests.unit.leasing.looking import findings, in_database
 
@@ -41,7 +41,7 @@ OFFLOADED = "SHELVED_OFFLOADED"
 @pytest.fixture
 def world(world: World) -> World:
     """Return the world with a manager that waits half an hour for servers to be shelved."""
-    return world.with_settings(cloud=replace(world.service.settings.cloud, shelve_wait=WAIT))
+    return world.with_end_waits(shelve=WAIT)
 
 
 def shelving(world: World, least: int = 1, **more: Any) -> Lease:
@@ -57,7 +57,7 @@ def there(world: World) -> dict[str, tuple[str, bool]]:
 
 def shown(world: World, lease: Lease) -> list[tuple[str, str, str | None]]:
     """Return the name, the status and the reason of each result, as owners see them."""
-    seen = show_reservation(world.part(lease), world.service.types, V1_2)
+    seen: Any = show_reservation(world.part(lease), world.service.types, V1_2)
     return sorted((each["server_name"], each["status"], each["reason"]) for each in seen["shelved"])
 
 
@@ -98,7 +98,8 @@ def test_servers_run_until_the_end_and_can_be_unshelved_afterwards(world: World)
     assert there(world) == dict.fromkeys(booted, (OFFLOADED, False))
     assert shown(world, lease) == [(name, "done", None) for name in sorted(booted)]
     assert world.reason(lease) == ""
-    seen = show_reservation(world.part(lease), world.service.types, V1_2)["shelved"]
+    answer: Any = show_reservation(world.part(lease), world.service.types, V1_2)
+    seen = answer["shelved"]
     part = lease.reservations[0].id
     assert told(world, "lease.event.end_lease") == [{"reservation_id": part, **each} for each in seen]
     assert "shelved" not in show_reservation(world.part(lease), world.service.types, V1_1)

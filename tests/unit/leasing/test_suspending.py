@@ -16,7 +16,7 @@ from leasehold.cloud.sandbox.tables import servers
 from leasehold.db.tables import outbox
 from leasehold.model.errors import InvalidInputError
 from leasehold.model.terms.end_action import EndAction
-from leasehold.resource_types.suspending import LATE, NOT_RUNNING, NOT_SUSPENDED
+from leasehold.resource_types.end_actions.suspend import LATE, NOT_RUNNING, NOT_SUSPENDED
 from tests.factory import flavors, floating_ips, hosts, instances, run_for, run_until
 from tests.unit.leasing.looking import findings, in_database
 
@@ -38,7 +38,7 @@ EVERY_TYPE = [hosts(), instances(2), flavors(2)]
 @pytest.fixture
 def world(world: World) -> World:
     """Return the world with a manager that waits ten minutes for servers to be suspended."""
-    return world.with_settings(cloud=replace(world.service.settings.cloud, suspend_wait=WAIT))
+    return world.with_end_waits(suspend=WAIT)
 
 
 def suspending(world: World, asked: Mapping[str, Any] | None = None, **more: Any) -> Lease:
@@ -53,7 +53,7 @@ def there(world: World) -> dict[str, str]:
 
 def shown(world: World, lease: Lease) -> list[tuple[str, str, str | None]]:
     """Return the name, the status and the reason of each result, as owners see them."""
-    seen = show_reservation(world.part(lease), world.service.types, V1_3)
+    seen: Any = show_reservation(world.part(lease), world.service.types, V1_3)
     return sorted((each["server_name"], each["status"], each["reason"]) for each in seen["suspended"])
 
 

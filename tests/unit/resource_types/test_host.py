@@ -11,7 +11,7 @@ from leasehold.cloud.ports import CloudTransientError
 from leasehold.conf.settings import CloudSettings
 from leasehold.model.errors import InUseError, InvalidInputError
 from leasehold.model.terms.end_action import CHAINS, DEFAULT, EndAction, as_text
-from leasehold.resource_types.end_actions import ACTIONS, chain_of
+from leasehold.resource_types.end_actions.chain import ACTIONS, chain_of
 from leasehold.resource_types.host.kind import HostKind, HostRequest
 from tests.unit.resource_types.kinds import HOSTS
 from tests.unit.resource_types.pool import host, hours, numbers, pool_of, search
@@ -122,7 +122,7 @@ def test_default_is_what_the_operator_has_configured(words: tuple[EndAction, ...
         chain_of(as_text(words), CloudSettings()),
         chain_of(DEFAULT, CloudSettings(default_before_end=as_text(words))),
     ):
-        assert chain.actions == tuple(ACTIONS[word] for word in words)
+        assert chain.actions == {word: ACTIONS[word] for word in words}
         assert bool(chain) == bool(words)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from leasehold.cloud.ports import COMPLETE, FAILED, SAVING, Image, Server
 from leasehold.model.reservation import Reservation
 from leasehold.resource_types.driver import Convergence
-from leasehold.resource_types.image_results import DONE, NOT_DONE, WAITING, results_of, shown_results
+from leasehold.resource_types.end_actions.image_results import DONE, NOT_DONE, WAITING, results_of, shown_results
 
 WARNED = datetime(2031, 5, 1, 9, tzinfo=UTC)
 IDENTS = st.sampled_from([f"s{number}" for number in range(5)])

@@ -286,42 +286,12 @@ class EventAnswer(TypedDict):
     updated_at: str | None
 
 
-class ImageAnswer(TypedDict):
-    """What became of the image of a server: `done`, `waiting` while it is uploaded, or `failed`, with a reason.
-
-    Until the lease has ended, what has failed is tried again.
-    """
-
-    server_id: str
-    server_name: str
-    image_id: str | None
-    status: str
-    reason: str | None
-
-
-class ShelvedAnswer(TypedDict):
-    """What became of a server that was to be shelved: `done`, `waiting`, or `failed`, with a reason."""
-
-    server_id: str
-    server_name: str
-    status: str
-    reason: str | None
-
-
-class SuspendedAnswer(TypedDict):
-    """What became of a server that was to be suspended: `done`, `waiting`, or `failed`, with a reason."""
-
-    server_id: str
-    server_name: str
-    status: str
-    reason: str | None
-
-
 @with_config(ConfigDict(extra="allow"))
 class ReservationAnswer(TypedDict):
-    """The keys of every reservation; from `on_end` to `suspended` where servers may outlive a lease.
+    """The keys of every reservation; from `on_end` to `recycle_seconds` where servers may outlive a lease.
 
-    Those are there from 1.2 on, `suspended` and what follows it from 1.3 on. Its resource type adds more.
+    Those are there from 1.2 on, what follows them from 1.3 on. End actions add their results, and its resource type
+    adds more.
     """
 
     id: str
@@ -337,9 +307,6 @@ class ReservationAnswer(TypedDict):
     on_end: NotRequired[str]
     grace_seconds: NotRequired[int]
     recycle_seconds: NotRequired[int]
-    images: NotRequired[list[ImageAnswer]]
-    shelved: NotRequired[list[ShelvedAnswer]]
-    suspended: NotRequired[list[SuspendedAnswer]]
     default_properties: NotRequired[str | None]
     default_properties_applied: NotRequired[bool | None]
 

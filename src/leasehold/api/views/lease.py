@@ -30,11 +30,9 @@ from leasehold.model.terms.heal_policy import DEFAULT
 from leasehold.model.terms.no_show import NEVER
 from leasehold.model.tries import ended_waiting
 from leasehold.resource_types.capabilities import GivingUp, Outliving
-from leasehold.resource_types.image_results import shown_results
+from leasehold.resource_types.end_actions.chain import ACTIONS
 from leasehold.resource_types.layout import KEYS, LaidOut
 from leasehold.resource_types.outliving import LIVING
-from leasehold.resource_types.shelving import shown_shelved
-from leasehold.resource_types.suspending import shown_suspended
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -219,10 +217,15 @@ def reservation_view(
     outlives = version >= ENDINGS and found is not None and isinstance(found.driver, Outliving)
     gives_up = version >= ENDINGS and found is not None and isinstance(found.driver, GivingUp)
     laid_out = found is not None and issubclass(found.kind.schema, LaidOut)
+    results = [(each.results, each.shown) for each in ACTIONS.values() if version >= each.since]
     chains, defaults = version >= CHAINS, version >= DEFAULT_PROPERTIES
 
     def show(reservation: Reservation) -> ReservationAnswer:
-        ends = show_ending(reservation) if outlives else {}
+        ends: dict[str, Any] = {}
+        if outlives:
+            ends = show_ending(reservation)
+            for name, shown_results in results:
+                ends[name] = shown_results(reservation.cloud)
         if gives_up:
             no_show = NEVER if reservation.no_show is None else reservation.no_show.after
             ends["no_show_seconds"] = int(no_show.total_seconds())
@@ -242,8 +245,6 @@ def reservation_view(
         }
         if chains and isinstance(answer.get("before_end"), str):
             answer["before_end"] = show_before_end(version, answer["before_end"])
-        if chains and ends:
-            answer["suspended"] = shown_suspended(reservation.cloud)
         if defaults:
             default = reservation.default_properties
             answer["default_properties"] = None if default is None else default.filter
@@ -262,7 +263,7 @@ def _with_layout(own: dict[str, Any], version: Version) -> dict[str, Any]:
 
 
 def show_ending(reservation: Reservation) -> dict[str, Any]:
-    """Return how a reservation ends, and what became of its servers.
+    """Return how a reservation ends.
 
     Its own type may show `before_end` in place of this one.
     """
@@ -272,8 +273,6 @@ def show_ending(reservation: Reservation) -> dict[str, Any]:
         "on_end": ending.on_end.value,
         "grace_seconds": int(ending.grace.total_seconds()),
         "recycle_seconds": int(ending.limit.total_seconds()),
-        "images": shown_results(reservation.cloud),
-        "shelved": shown_shelved(reservation.cloud),
     }
 
 

@@ -6,7 +6,7 @@ import logging
 from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from leasehold.db.allocation import end_allocations
 from leasehold.db.leases.lease import find_lease, lock_generation, save_lease
@@ -27,10 +27,8 @@ from leasehold.model.segment import Cause
 from leasehold.model.states import EventStatus, EventType, LeaseStatus
 from leasehold.model.transitions import Trigger, move
 from leasehold.resource_types.driver import UNSAVED, Wanted
-from leasehold.resource_types.end_actions import limits_of
-from leasehold.resource_types.image_results import NOT_DONE, shown_results
-from leasehold.resource_types.shelving import shown_shelved
-from leasehold.resource_types.suspending import shown_suspended
+from leasehold.resource_types.end_actions.chain import limits_of, shown_of
+from leasehold.resource_types.end_actions.image_results import NOT_DONE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -252,9 +250,9 @@ class _Completion:
         if phase is Phase.NO_SHOW:
             put_no_show_events(connection, after, self.step, self.outcomes, now)
         elif phase is Phase.BEFORE_END:
-            put_event(connection, LeaseNews.WARNED, after, now, _images(after))
+            put_event(connection, LeaseNews.WARNED, after, now, shown_of(after.reservations, warned=True))
         elif phase in EVENT_OF:
-            more = _kept(after) if phase is Phase.END else None
+            more = shown_of(after.reservations) if phase is Phase.END else None
             put_event(connection, f"lease.event.{EVENT_OF[phase]}", after, now, more)
         if self._occupied:
             # No event says when the servers are gone, so poll.
@@ -275,7 +273,7 @@ class _Completion:
         if tells and not _has_failed(self.step):
             warning = self.step.phase is Phase.BEFORE_END
             told = LeaseNews.WARNING_FAILED if warning else f"lease.event.{EVENT_OF[self.step.phase]}"
-            put_event(connection, told, after, now, _images(after) if warning else None)
+            put_event(connection, told, after, now, shown_of(after.reservations, warned=True) if warning else None)
         # What has given up something that it waited for goes on at once.
         attempts = 1 if self.step.first or _unsaved(after) != _unsaved(lease) else self.claim.attempts
         refused = refusals(self.claim, self.step, self.outcomes)
@@ -316,21 +314,6 @@ _FAILED = {
 }
 
 
-def _images(lease: Lease) -> dict[str, Any]:
-    """Return what became of the images of the servers, for an event; nothing if none were asked for."""
-    found = [{"reservation_id": part.id, **each} for part in lease.reservations for each in shown_results(part.cloud)]
-    return {"images": found} if found else {}
-
-
-def _kept(lease: Lease) -> dict[str, Any]:
-    """Return what became of the servers and of their images, for the event of the end."""
-    found = {
-        name: [{"reservation_id": part.id, **each} for part in lease.reservations for each in shown(part.cloud)]
-        for name, shown in (("suspended", shown_suspended), ("shelved", shown_shelved))
-    }
-    return {**_images(lease), **{name: rows for name, rows in found.items() if rows}}
-
-
 def _unsaved(lease: Lease) -> Counter[str]:
     """Return how much of what was asked for was not complete when the reservations ended, by a noun in the plural."""
     unsaved: Counter[str] = Counter()
@@ -349,7 +332,7 @@ def _ended(lease: Lease) -> Lease:
     unsaved = _unsaved(lease)
     if unsaved:
         what = " and ".join(f"{number} of the {noun}" for noun, number in sorted(unsaved.items()))
-        results = [each for rows in _kept(lease).values() for each in rows]
+        results = [each for rows in shown_of(lease.reservations).values() for each in rows]
         whys = sorted({each["reason"] for each in results if each["status"] == NOT_DONE})
         reason = " ".join([f"The lease ended without {what}.", *whys])
         return replace(move(lease, Trigger.ENDED_INCOMPLETE), status_reason=reason)

@@ -1,12 +1,14 @@
-"""What a reservation may ask for before its end; `resource_types/end_actions.py` does it."""
+"""What a reservation may ask for before its end; the module of each word in `resource_types/end_actions/` does it."""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from itertools import combinations
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
 
 class EndAction(StrEnum):
@@ -29,15 +31,53 @@ EMAIL = "email"
 """In a request: nothing is done with the servers, and the owner gets an e-mail; it is never stored."""
 
 _SEPARATOR = ","
-CHAINS: tuple[tuple[EndAction, ...], ...] = (
-    (),
-    (EndAction.SNAPSHOT,),
-    (EndAction.SUSPEND,),
-    (EndAction.SHELVE,),
-    (EndAction.SNAPSHOT, EndAction.SUSPEND),
-    (EndAction.SNAPSHOT, EndAction.SHELVE),
+
+
+class Wait(NamedTuple):
+    """How long the end of a lease waits for an action by default, and what the option `..._wait_seconds` says."""
+
+    usual: timedelta
+    text: str
+
+
+WAITS: Mapping[EndAction, Wait] = {
+    EndAction.SNAPSHOT: Wait(
+        timedelta(hours=1), "Seconds that the end of a lease waits for incomplete snapshots; 0 means no wait."
+    ),
+    EndAction.SUSPEND: Wait(
+        timedelta(minutes=10),
+        "Seconds that servers which outlive their lease may take to be suspended at its end, and after the wait for "
+        "their snapshots; 0 means that none is suspended.",
+    ),
+    EndAction.SHELVE: Wait(
+        timedelta(hours=1),
+        "Seconds that the end of a lease waits for servers to be shelved, after the wait for their snapshots; 0 means "
+        "that none is shelved.",
+    ),
+}
+
+
+def usual_waits() -> dict[str, timedelta]:
+    """Return by action how long the end of a lease waits for it if nothing is configured."""
+    return {word: each.usual for word, each in WAITS.items()}
+
+
+EXCLUDED: Mapping[frozenset[EndAction], str] = {
+    frozenset({EndAction.SUSPEND, EndAction.SHELVE}): "a server that is shelved has left its host and cannot be "
+    "suspended there; leave one of the two out"
+}
+"""Which actions cannot be asked for together, with why."""
+
+
+def excluded(words: Collection[EndAction]) -> str | None:
+    """Return why these actions cannot be asked for together; None if they can."""
+    return next((why for pair, why in EXCLUDED.items() if pair <= set(words)), None)
+
+
+CHAINS: tuple[tuple[EndAction, ...], ...] = tuple(
+    chain for many in range(len(WAITS) + 1) for chain in combinations(WAITS, many) if excluded(chain) is None
 )
-"""All that can be asked for. None is suspended and shelved: a server leaves its host without its memory."""
+"""All that can be asked for."""
 
 
 def as_text(actions: Sequence[str]) -> str:
@@ -66,7 +106,6 @@ def read_chain(asked: object, words: Collection[str] = ()) -> str:
         message = "it names an action twice; name each once"
         raise ValueError(message)
     chain = tuple(each for each in EndAction if each.value in asked)
-    if chain not in CHAINS:
-        message = "a server that is shelved has left its host and cannot be suspended there; leave one of the two out"
-        raise ValueError(message)
+    if why := excluded(chain):
+        raise ValueError(why)
     return as_text(chain)

@@ -25,7 +25,7 @@ from leasehold.resource_types.capabilities import (
     Swappable,
 )
 from leasehold.resource_types.driver import Driver, ResourceUser, Wanted, users_of
-from leasehold.resource_types.end_actions import chain_of
+from leasehold.resource_types.end_actions.chain import chain_of
 from leasehold.resource_types.host import drawing
 from leasehold.resource_types.host.audit import TASK, audit_membership
 from leasehold.resource_types.host.enrolment import (

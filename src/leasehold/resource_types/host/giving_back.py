@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import CloudTransientError
 from leasehold.resource_types.attempts import do_all, for_each
-from leasehold.resource_types.awaiting import NOTHING_AWAITED, Awaited
 from leasehold.resource_types.driver import GUESTS, LearnedError
-from leasehold.resource_types.end_actions import chain_of
+from leasehold.resource_types.end_actions.awaiting import NOTHING_AWAITED, Awaited
+from leasehold.resource_types.end_actions.chain import chain_of
 from leasehold.resource_types.host.emptying import users_of
 from leasehold.resource_types.host.moving import expel, give_back, names_of, provider_of, servers_on, unclaim
 from leasehold.resource_types.outliving import closed

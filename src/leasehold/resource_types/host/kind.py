@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from leasehold.model.errors import InvalidInputError
 from leasehold.model.resource import HOST
-from leasehold.model.terms.end_action import DEFAULT, EndAction, words_of
-from leasehold.resource_types.ending import BeforeEndOfHosts, check_suspending
+from leasehold.model.terms.end_action import DEFAULT
+from leasehold.resource_types.ending import BeforeEndOfHosts, check_fit
 from leasehold.resource_types.fields import Amount, ExpressionText, read
 from leasehold.resource_types.layout import LaidOut, Layout, in_store
 from leasehold.resource_types.slots.hosts import OfHosts
@@ -74,14 +74,8 @@ class HostKind(OfHosts, WholeKind[HostRequest]):
         return Layout(request.together, request.apart)
 
     def check_ending(self, request: HostRequest, ending: Ending) -> None:
-        """Refuse to shelve servers that are to stay on their hosts, and to suspend those that are deleted at once."""
-        check_suspending(request.before_end, ending)
-        if ending.gives_back and EndAction.SHELVE in words_of(request.before_end):
-            message = (
-                "With on_end 'give_back' servers stay on their hosts and are not shelved: leave on_end out, or ask for "
-                "another before_end."
-            )
-            raise InvalidInputError(message, field="before_end")
+        """Raise InvalidInputError for an end action that a reservation which ends so cannot have."""
+        check_fit(request.before_end, ending)
 
     def amount(self, request: HostRequest) -> int:
         """Return `max`."""

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, StrangersError
 from leasehold.model.states import ReservationStatus
 from leasehold.resource_types.attempts import do_all, for_each
-from leasehold.resource_types.awaiting import NOTHING_AWAITED, Awaited
-from leasehold.resource_types.end_actions import chain_of
+from leasehold.resource_types.end_actions.awaiting import NOTHING_AWAITED, Awaited
+from leasehold.resource_types.end_actions.chain import chain_of
 from leasehold.resource_types.host.emptying import await_end, is_unused, prove_empty
 from leasehold.resource_types.outliving import closed, say_living
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from leasehold.cloud.ports import CloudTransientError, Inventory
 from leasehold.model.states import ReservationStatus
 from leasehold.resource_types.attempts import do_all
-from leasehold.resource_types.awaiting import NOTHING_AWAITED
 from leasehold.resource_types.capabilities import CleaningUp, HoldingServers
 from leasehold.resource_types.driver import Driver, HostName, ResourceUser, Wanted, users_of
-from leasehold.resource_types.end_actions import chain_of
+from leasehold.resource_types.end_actions.awaiting import NOTHING_AWAITED
+from leasehold.resource_types.end_actions.chain import chain_of
 from leasehold.resource_types.late_boots import delete_late_boots
 from leasehold.resource_types.outliving import say_living
 from leasehold.resource_types.slots.classes import remove_class
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from leasehold.cloud.ports import Aggregate, Cloud, Flavor, Server
-    from leasehold.resource_types.awaiting import Awaited
     from leasehold.resource_types.driver import Convergence, Holding
+    from leasehold.resource_types.end_actions.awaiting import Awaited
     from leasehold.resource_types.look import CloudObject, Look
     from leasehold.resource_types.records import Records
 

@@ -9,17 +9,31 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import TypedDict
+
 from leasehold.cloud.ports import CloudError
-from leasehold.resource_types.awaiting import NOTHING_AWAITED, Awaited, given_up, result_of
 from leasehold.resource_types.driver import LearnedError
-from leasehold.resource_types.image_results import DONE, NOT_DONE, NOT_HANDED_OVER, WAITING
+from leasehold.resource_types.end_actions.action import Action
+from leasehold.resource_types.end_actions.awaiting import NOTHING_AWAITED, Awaited, given_up, result_of
+from leasehold.resource_types.end_actions.image_results import DONE, NOT_DONE, NOT_HANDED_OVER, WAITING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from leasehold.cloud.ports import Cloud, Server
-    from leasehold.resource_types.awaiting import EndTurn, Result
+    from leasehold.model.terms.ending import Ending
     from leasehold.resource_types.driver import Convergence
+    from leasehold.resource_types.end_actions.awaiting import EndTurn, Result
+
+
+class ShelvedAnswer(TypedDict):
+    """What became of a server that was to be shelved: `done`, `waiting`, or `failed`, with a reason."""
+
+    server_id: str
+    server_name: str
+    status: str
+    reason: str | None
+
 
 log = logging.getLogger(__name__)
 
@@ -134,3 +148,25 @@ def _handed_over(cloud: Cloud, job: Convergence[Any], server: Server, turn: EndT
 def _said(waiting: int, turn: EndTurn) -> str:
     """Return a sentence about the servers that the end waits for; empty without any."""
     return f"{waiting} servers are being shelved{turn.limit}" if waiting else ""
+
+
+def _unfit(ending: Ending) -> str | None:
+    if not ending.gives_back:
+        return None
+    return (
+        "With on_end 'give_back' servers stay on their hosts and are not shelved: leave on_end out, or ask for another "
+        "before_end."
+    )
+
+
+ACTION = Action(
+    awaiting_shelved,
+    SHELVED_RESULTS,
+    shown_shelved,
+    ShelvedAnswer,
+    "from 1.2 on `shelve`, for reservations of hosts only",
+    since=(1, 2),
+    unfit=_unfit,
+    needs_flavor="A server of a reservation of {noun} could not be unshelved after the lease, because its flavor ends "
+    "with the lease: ask for 'snapshot', or reserve hosts.",
+)

@@ -9,17 +9,31 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import TypedDict
+
 from leasehold.cloud.ports import CloudError
-from leasehold.resource_types.awaiting import NOTHING_AWAITED, Awaited, given_up, result_of
 from leasehold.resource_types.driver import LearnedError
-from leasehold.resource_types.image_results import DONE, NOT_DONE, WAITING
+from leasehold.resource_types.end_actions.action import Action
+from leasehold.resource_types.end_actions.awaiting import NOTHING_AWAITED, Awaited, given_up, result_of
+from leasehold.resource_types.end_actions.image_results import DONE, NOT_DONE, WAITING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from leasehold.cloud.ports import Cloud, Server
-    from leasehold.resource_types.awaiting import EndTurn, Result
+    from leasehold.model.terms.ending import Ending
     from leasehold.resource_types.driver import Convergence
+    from leasehold.resource_types.end_actions.awaiting import EndTurn, Result
+
+
+class SuspendedAnswer(TypedDict):
+    """What became of a server that was to be suspended: `done`, `waiting`, or `failed`, with a reason."""
+
+    server_id: str
+    server_name: str
+    status: str
+    reason: str | None
+
 
 log = logging.getLogger(__name__)
 
@@ -82,3 +96,24 @@ def _next(cloud: Cloud, job: Convergence[Any], server: Server, turn: EndTurn) ->
         except CloudError as error:
             log.info("Reservation %s: server %s is not suspended yet: %s", job.name, server.id, error)
     return result_of(server, WAITING)
+
+
+def _unfit(ending: Ending) -> str | None:
+    if ending.tail:
+        return None
+    return (
+        "Only servers that outlive the lease are suspended at its end: set grace_seconds, or on_end to 'recycle' or "
+        "'give_back', or leave 'suspend' out of before_end."
+    )
+
+
+ACTION = Action(
+    awaiting_suspended,
+    SUSPENDED_RESULTS,
+    shown_suspended,
+    SuspendedAnswer,
+    "from 1.3 on `suspend`, for servers that live on",
+    living=True,
+    since=(1, 3),
+    unfit=_unfit,
+)

@@ -12,6 +12,8 @@ import logging
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import TypedDict
+
 from leasehold.cloud.ports import (
     COMPLETE,
     FAILED,
@@ -21,16 +23,38 @@ from leasehold.cloud.ports import (
     CloudPermanentError,
     CloudTransientError,
 )
-from leasehold.resource_types.awaiting import NOTHING_AWAITED, Awaited, given_up
 from leasehold.resource_types.driver import UNSAVED, LearnedError
-from leasehold.resource_types.image_results import COPIED, NOT_DONE, done_before, results_of, shown_results
+from leasehold.resource_types.end_actions.action import Action
+from leasehold.resource_types.end_actions.awaiting import NOTHING_AWAITED, Awaited, given_up
+from leasehold.resource_types.end_actions.image_results import (
+    COPIED,
+    IMAGE_RESULTS,
+    NOT_DONE,
+    done_before,
+    results_of,
+    shown_results,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from leasehold.cloud.ports import Cloud, Image, Server
-    from leasehold.resource_types.awaiting import EndTurn
     from leasehold.resource_types.driver import Convergence
+    from leasehold.resource_types.end_actions.awaiting import EndTurn
+
+
+class ImageAnswer(TypedDict):
+    """What became of the image of a server: `done`, `waiting` while it is uploaded, or `failed`, with a reason.
+
+    Until the lease has ended, what has failed is tried again.
+    """
+
+    server_id: str
+    server_name: str
+    image_id: str | None
+    status: str
+    reason: str | None
+
 
 log = logging.getLogger(__name__)
 
@@ -164,3 +188,13 @@ def _without(job: Convergence[Any], servers: Sequence[Server], look: _Handover, 
         return sorted(look.saving(servers) | look.stuck)
     failed = {row["server_id"] for row in shown_results(facts) if row["status"] == NOT_DONE}
     return sorted((failed & _ids(servers)) | look.stuck)
+
+
+ACTION = Action(
+    awaiting_images,
+    IMAGE_RESULTS,
+    shown_results,
+    ImageAnswer,
+    "`snapshot`, an image of each server",
+    warn=take_images,
+)

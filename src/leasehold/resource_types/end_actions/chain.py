@@ -1,61 +1,60 @@
-"""The end actions: one entry each, with what the warning does and what the end waits for.
+"""The end actions in their order, and those that a reservation asks for.
 
-The word of an action is in `model/terms/end_action.py`. A reservation asks for some of them, and they are done in the
-order of EndAction, server by server: the next one takes a server when those before are done with it, or their time is
-over. A lease that ends without what was asked for says so (UNSAVED).
+They are done server by server: the next one takes a server when those before are done with it, or their time is over. A
+lease that ends without what was asked for says so (UNSAVED).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from operator import attrgetter
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import CloudTransientError
 from leasehold.model.terms.end_action import CHAINS, DEFAULT, EndAction, words_of
-from leasehold.resource_types.awaiting import NOTHING_AWAITED, Awaited, EndTurn
-from leasehold.resource_types.images import awaiting_images, take_images
-from leasehold.resource_types.shelving import awaiting_shelved
-from leasehold.resource_types.suspending import awaiting_suspended
+from leasehold.resource_types.end_actions.awaiting import NOTHING_AWAITED, Awaited, EndTurn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from leasehold.cloud.ports import Cloud, Server
     from leasehold.conf.settings import CloudSettings
+    from leasehold.model.reservation import Reservation
     from leasehold.resource_types.driver import Convergence
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """What one end action does with the servers of a reservation.
-
-    `awaited` runs at the end: it returns what the end still waits for, for `wait` of the settings at most. When it
-    gives up, it raises LearnedError once, with the fact UNSAVED. `warn` runs at the warning, and again until it raises
-    no CloudTransientError; it returns facts to store. With `living` the time counts from the beginning of the end, and
-    not from when no server lives on any more. When `awaited` runs, no server can come to the reservation any more.
-    """
-
-    awaited: Callable[[Cloud, Convergence[Any], EndTurn], Awaited]
-    wait: Callable[[CloudSettings], timedelta]
-    warn: Callable[[Cloud, Convergence[Any], Sequence[Server]], Mapping[str, Any]] | None = None
-    living: bool = False
+    from leasehold.resource_types.end_actions.action import Action
 
 
 ACTIONS: Mapping[EndAction, Action] = {
-    EndAction.SNAPSHOT: Action(awaiting_images, attrgetter("snapshot_wait"), warn=take_images),
-    EndAction.SUSPEND: Action(awaiting_suspended, attrgetter("suspend_wait"), living=True),
-    EndAction.SHELVE: Action(awaiting_shelved, attrgetter("shelve_wait")),
+    word: import_module(f"leasehold.resource_types.end_actions.{word}").ACTION for word in EndAction if word
 }
+
+
+def asked_of(words: Collection[str]) -> Mapping[EndAction, Action]:
+    """Return the actions that these words ask for, in their order; words of another version are left out."""
+    return {word: action for word, action in ACTIONS.items() if word in words}
+
+
+def shown_of(parts: Iterable[Reservation], *, warned: bool = False) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    """Return what became of the servers of reservations, by the name of the results; only names with some.
+
+    With `warned` only that of the actions that are done at the warning.
+    """
+    parts = list(parts)
+    found = {
+        action.results: [{"reservation_id": part.id, **each} for part in parts for each in action.shown(part.cloud)]
+        for action in ACTIONS.values()
+        if action.warn is not None or not warned
+    }
+    return {name: rows for name, rows in found.items() if rows}
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
     """The end actions of a reservation, in their order; false for none."""
 
-    actions: tuple[Action, ...]
+    actions: Mapping[EndAction, Action]
 
     def __bool__(self) -> bool:
         return bool(self.actions)
@@ -63,7 +62,7 @@ class Chain:
     def warn(self, cloud: Cloud, job: Convergence[Any], servers: Sequence[Server]) -> Mapping[str, Any]:
         """Do what is done at the warning, and return facts to store; raises CloudTransientError until it is done."""
         facts: dict[str, Any] = {}
-        for action in self.actions:
+        for action in self.actions.values():
             if action.warn is not None:
                 facts.update(action.warn(cloud, job, servers))
         return facts
@@ -74,9 +73,9 @@ class Chain:
         An action may take as long as it and those before it together.
         """
         found, span = NOTHING_AWAITED, timedelta()
-        for action in self.actions:
+        for word, action in self.actions.items():
             busy = found.servers if _until(job, action, span) else frozenset()
-            span += action.wait(job.settings)
+            span += job.settings.end_waits[word]
             found = found.joined(action.awaited(cloud, job, EndTurn(servers, _until(job, action, span), busy)))
         return found
 
@@ -87,9 +86,9 @@ def limits_of(job: Convergence[Any]) -> Iterator[datetime]:
         return
     for words in CHAINS:
         span = timedelta()
-        for action in (ACTIONS[word] for word in words):
-            span += action.wait(job.settings)
-            yield job.waits.end_of(span, living=action.living)
+        for word in words:
+            span += job.settings.end_waits[word]
+            yield job.waits.end_of(span, living=ACTIONS[word].living)
 
 
 def _until(job: Convergence[Any], action: Action, span: timedelta) -> datetime | None:
@@ -110,4 +109,4 @@ def chain_of(asked: str, settings: CloudSettings) -> Chain:
     if unknown:
         message = f"this version does not know the end action {unknown[0]!r}; a newer manager carries it out"
         raise CloudTransientError(message)
-    return Chain(tuple(action for word, action in ACTIONS.items() if word in words))
+    return Chain(asked_of(words))

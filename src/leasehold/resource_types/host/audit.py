@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from leasehold.model.finding import REPAIR, Finding, FindingKind, Mend
 from leasehold.model.membership import Membership
 from leasehold.model.resource import HOST
-from leasehold.resource_types.host.enrolment import DRAWS
+from leasehold.resource_types.host.enrolment import DRAWS, TASK
 from leasehold.resource_types.slots.aggregates import of_hosts
 from leasehold.resource_types.slots.names import child_provider
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from leasehold.resource_types.look import Look
     from leasehold.resource_types.records import Enrolments
 
-TASK = "host"
-"""The kind of the task that keeps a host in its aggregate."""
 _MOVES = {Membership.DRAWING: "being drawn", Membership.GIVING_BACK: "being given back"}
 _UNKNOWN = "Enrol the host, or take it out by hand: it was never enrolled in this database."
 _GONE = "The cloud does not know its hypervisor: restore the hypervisor, or take the host out of service."

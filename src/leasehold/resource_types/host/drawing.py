@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.model.errors import some_of
 from leasehold.resource_types.attempts import do_all
-from leasehold.resource_types.host.enrolment import DRAWS, give_provider, place
+from leasehold.resource_types.capabilities import Movable
+from leasehold.resource_types.host.enrolment import DRAWS, HostEnrolment
 from leasehold.resource_types.preemption import stays_on_draw
 
 if TYPE_CHECKING:
@@ -26,31 +27,6 @@ GOING = frozenset({"MIGRATING", "DELETING"})
 """The statuses of servers that leave the host by themselves."""
 
 
-def draw(cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any]) -> str | None:
-    """Close the host, move its servers away, and once only preemptible ones are on it put it into the free pool.
-
-    There it is opened. Returns what is still on it.
-    """
-    host, hostname = attributes["service_name"], attributes["hypervisor_hostname"]
-    cloud.hypervisors.disable(host, DRAWS)
-    foreign = cloud.providers.claim_rest(hostname)
-    # After the claims: a boot that came before them is in one of the two.
-    there = cloud.servers.on_host(host)
-    leaving = [each for each in there if not stays_on_draw(each, settings)]
-    do_all([partial(cloud.servers.migrate, each.id) for each in leaving if each.status not in GOING], patient=False)
-    if len(leaving) < len(there):
-        # One of those that stay may have been deleted since the claims: who took its room shows now.
-        foreign |= cloud.providers.claim_rest(hostname)
-    others = foreign - {each.id for each in there}
-    if leaving or others:
-        return _spelled(leaving, others)
-    give_provider(cloud, attributes)
-    # This drops the claims too; the disabled service keeps the scheduler away until the host is in the free pool.
-    place(cloud, settings, attributes)
-    cloud.hypervisors.enable(host, DRAWS)
-    return None
-
-
 def _spelled(servers: Collection[Server], others: Collection[str]) -> str:
     """Return what is on a host, as a part of a sentence; others are consumers of its provider in Placement."""
     said = [f"{len(servers)} servers"] if servers else []
@@ -58,13 +34,40 @@ def _spelled(servers: Collection[Server], others: Collection[str]) -> str:
     return " and ".join(said)
 
 
-def share(cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any]) -> None:
-    """Take the host out of the free pool, then open it to everybody."""
-    cloud.aggregates.remove_host(settings.freepool, attributes["service_name"])
-    reopen(cloud, attributes)
+class HostDrawing(HostEnrolment, Movable):
+    """How hosts get into the reservation pool, and out of it."""
 
+    def draw(self, cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any]) -> str | None:
+        """Close the host, move its servers away, and once only preemptible ones are on it put it into the free pool.
 
-def reopen(cloud: Cloud, attributes: Mapping[str, Any]) -> None:
-    """Enable the compute service, if it is disabled for our reason, and drop our claims."""
-    cloud.hypervisors.enable(attributes["service_name"], DRAWS)
-    cloud.providers.release_claims(attributes["hypervisor_hostname"])
+        There it is opened. Returns what is still on it.
+        """
+        host, hostname = attributes["service_name"], attributes["hypervisor_hostname"]
+        cloud.hypervisors.disable(host, DRAWS)
+        foreign = cloud.providers.claim_rest(hostname)
+        # After the claims: a boot that came before them is in one of the two.
+        there = cloud.servers.on_host(host)
+        leaving = [each for each in there if not stays_on_draw(each, settings)]
+        do_all([partial(cloud.servers.migrate, each.id) for each in leaving if each.status not in GOING], patient=False)
+        if len(leaving) < len(there):
+            # One of those that stay may have been deleted since the claims: who took its room shows now.
+            foreign |= cloud.providers.claim_rest(hostname)
+        others = foreign - {each.id for each in there}
+        if leaving or others:
+            return _spelled(leaving, others)
+        self.give_provider(cloud, attributes)
+        # This drops the claims too; the disabled service keeps the scheduler away until the host is in the free pool.
+        self.into_free_pool(cloud, settings, attributes)
+        cloud.hypervisors.enable(host, DRAWS)
+        return None
+
+    def share(self, cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any]) -> None:
+        """Take the host out of the free pool, then open it; it keeps its provider while it is enrolled."""
+        self.give_provider(cloud, attributes)
+        cloud.aggregates.remove_host(settings.freepool, attributes["service_name"])
+        self.reopen(cloud, attributes)
+
+    def reopen(self, cloud: Cloud, attributes: Mapping[str, Any]) -> None:
+        """Enable the compute service, if it is disabled for our reason, and drop our claims."""
+        cloud.hypervisors.enable(attributes["service_name"], DRAWS)
+        cloud.providers.release_claims(attributes["hypervisor_hostname"])

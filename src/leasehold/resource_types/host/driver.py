@@ -10,38 +10,21 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import CloudTransientError, StrangersError
-from leasehold.model.membership import Membership
 from leasehold.resource_types.attempts import do_all
 from leasehold.resource_types.capabilities import (
     Audited,
-    Enumerable,
-    Exclusive,
     GivingBack,
     HoldingServers,
     Lending,
     MakingWay,
     Notified,
-    Surveyed,
     Swappable,
 )
 from leasehold.resource_types.driver import Driver, ResourceUser, Wanted, users_of
 from leasehold.resource_types.end_actions.chain import chain_of
-from leasehold.resource_types.host import drawing
-from leasehold.resource_types.host.audit import TASK, audit_membership
-from leasehold.resource_types.host.enrolment import (
-    SHARED,
-    HostDescription,
-    attributes_of,
-    candidates,
-    discover,
-    discovered,
-    give_provider,
-    is_leased,
-    place,
-    release,
-    report_of,
-    shared_error,
-)
+from leasehold.resource_types.host.audit import audit_membership
+from leasehold.resource_types.host.drawing import HostDrawing
+from leasehold.resource_types.host.enrolment import report_of
 from leasehold.resource_types.host.figures import room_on, sized
 from leasehold.resource_types.host.giving_back import ensure_aggregate, hand_over
 from leasehold.resource_types.host.kind import HostRequest
@@ -65,12 +48,11 @@ if TYPE_CHECKING:
 
     from leasehold.cloud.ports import Cloud, Server
     from leasehold.conf.settings import CloudSettings
-    from leasehold.model.errors import ConflictError
     from leasehold.model.finding import Finding
     from leasehold.model.placing.draw import Guest, Room
     from leasehold.model.resource import Resource
     from leasehold.resource_types.driver import Convergence, Holding, HostName
-    from leasehold.resource_types.enrolment import Discovery, Report
+    from leasehold.resource_types.enrolment import Report
     from leasehold.resource_types.look import CloudObject, Look
     from leasehold.resource_types.records import Records
 
@@ -80,73 +62,9 @@ COMPUTE = "nova-compute"
 
 
 class HostDriver(
-    Driver[HostRequest],
-    HoldingServers,
-    Enumerable,
-    Exclusive,
-    GivingBack,
-    Lending,
-    Notified,
-    Surveyed,
-    Audited,
-    MakingWay,
-    Swappable,
+    Driver[HostRequest], HoldingServers, HostDrawing, GivingBack, Lending, Notified, Audited, MakingWay, Swappable
 ):
     """Keeps an aggregate for each reservation, with the hosts that the reservation holds."""
-
-    description = HostDescription
-    task = TASK
-    shared = SHARED
-
-    def discover(self, cloud: Cloud, settings: CloudSettings, description: Mapping[str, Any]) -> Discovery:
-        """Find the hypervisor with the exact hostname or id `name`, for the `pool`."""
-        return discover(
-            cloud, settings, description["name"], Membership(description.get("pool", Membership.RESERVATION))
-        )
-
-    def candidates(self, cloud: Cloud, settings: CloudSettings, enrolled: Collection[str]) -> Sequence[Discovery]:
-        """Return the other hypervisors of the cloud."""
-        return candidates(cloud, settings, enrolled)
-
-    def place(self, cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any], *, leased: bool) -> None:
-        """Make the host's provider, and put it into the free pool unless a lease has it."""
-        give_provider(cloud, attributes)
-        if not leased:
-            place(cloud, settings, attributes)
-
-    def release(self, cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any], *, alone: bool) -> None:
-        """Take the host out of the free pool, and drop its provider."""
-        release(cloud, settings, attributes, alone=alone)
-
-    def draw(self, cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any]) -> str | None:
-        """Close the host to everybody, move its servers away, and put it into the free pool once they are gone.
-
-        Preemptible servers stay.
-        """
-        return drawing.draw(cloud, settings, attributes)
-
-    def share(self, cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any]) -> None:
-        """Take the host out of the free pool, and open it; it keeps its provider while it is enrolled."""
-        give_provider(cloud, attributes)
-        drawing.share(cloud, settings, attributes)
-
-    def reopen(self, cloud: Cloud, attributes: Mapping[str, Any]) -> None:
-        """Drop our claims, and enable the compute service if a draw has disabled it."""
-        drawing.reopen(cloud, attributes)
-
-    def attributes_of(self, cloud: Cloud, settings: CloudSettings, ident: str) -> Mapping[str, Any] | None:
-        """Return the attributes of the hypervisor with this id."""
-        found = cloud.hypervisors.find(ident)
-        return None if found is None else attributes_of(found, settings)
-
-    def shared_error(self, found: Discovery, other: str) -> ConflictError:
-        """Refuse a second hypervisor behind one compute service."""
-        return shared_error(found, other)
-
-    def users(self, cloud: Cloud, attributes: Mapping[str, Any]) -> str | None:
-        """Return how many servers there are."""
-        servers = cloud.servers.on_host(attributes["service_name"])
-        return f"{len(servers)} servers" if servers else None
 
     def guests(self, cloud: Cloud, resources: Sequence[Resource]) -> Mapping[int, Sequence[Server]]:
         """Return the servers on the hosts; one listing for all of them."""
@@ -165,10 +83,6 @@ class HostDriver(
         """Return what Placement has left for servers on the host."""
         return room_on(cloud, resource.attributes["hypervisor_hostname"])
 
-    def is_leased(self, cloud: Cloud, attributes: Mapping[str, Any], reservation_ids: Collection[str]) -> bool:
-        """Return whether the host is in the aggregate of one of these reservations."""
-        return is_leased(cloud, attributes, reservation_ids)
-
     def reports(self, cloud: Cloud, resources: Sequence[Resource], records: Records) -> Mapping[int, Report]:  # noqa: ARG002 - the driver's contract
         """Return how the hypervisors are, found by hostname: numbers repeat from cell to cell (resources §7.2)."""
         found = {each.hypervisor_hostname: report_of(each) for each in cloud.hypervisors.list()}
@@ -178,12 +92,6 @@ class HostDriver(
     def concerns(self, event_type: str, payload: Mapping[str, Any]) -> bool:
         """Say so of a change of a compute service, or of a service that is not named (contract resources §7.1)."""
         return event_type == SERVICE_CHANGED and _binary(payload) in (None, COMPUTE)
-
-    def discovered(
-        self, cloud: Cloud, settings: CloudSettings, resources: Sequence[Resource]
-    ) -> Mapping[int, Discovery]:
-        """Read capacity, traits, zone and columns of these hosts again."""
-        return discovered(cloud, settings, resources)
 
     def audit(self, look: Look) -> Iterable[Finding]:
         """Yield hosts in the wrong aggregate, and servers without a lease."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from leasehold.model.errors import InUseError, NotFoundError, SharedServiceHostError
 from leasehold.model.membership import Membership
+from leasehold.resource_types.capabilities import Enumerable, Exclusive, Placed, Surveyed
 from leasehold.resource_types.enrolment import Discovery, Report
 from leasehold.resource_types.fields import Identifier, RequestBody
 from leasehold.resource_types.slots.names import child_provider
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from leasehold.model.resource import Resource
 
 
+TASK = "host"
+"""The kind of the task that keeps a host in its aggregate."""
 DRAWS = "Leasehold draws this host into the reservation pool"
 """Why a compute service is disabled; only one with this reason is enabled again."""
 
@@ -35,59 +38,6 @@ class HostDescription(RequestBody):
 
 SHARED = "service_name"
 """Aggregates contain compute services: all hypervisors of one (Ironic's nodes) would always be leased together."""
-
-
-def discover(cloud: Cloud, settings: CloudSettings, reference: str, pool: Membership) -> Discovery:
-    """Return the hypervisor with this exact hostname or id, for a pool.
-
-    Raises NotFoundError, and for the reservation pool InUseError if it has servers.
-    """
-    found = cloud.hypervisors.find(reference)
-    if found is None:
-        raise NotFoundError("host", reference)
-    servers = cloud.servers.on_host(found.service_host) if pool is Membership.RESERVATION else ()
-    if servers:
-        message = (
-            f"The host {reference} has {len(servers)} servers; move or delete them before you enrol it, or enrol it "
-            "with the pool `shared`, from microversion 1.2 on."
-        )
-        raise InUseError(message)
-    host = _read(cloud, settings, found, cloud.providers.inventories(found.hypervisor_hostname))
-    return replace(host, membership=pool)
-
-
-def candidates(cloud: Cloud, settings: CloudSettings, enrolled: Collection[str]) -> Sequence[Discovery]:
-    """Return the hypervisors with other ids than these: one call, and one for their servers.
-
-    Those that have servers are for the shared pool.
-    """
-    found = [each for each in cloud.hypervisors.list() if each.id not in enrolled]
-    used = {each.service_host for each in cloud.servers.on_hosts({each.service_host for each in found})}
-    return [
-        Discovery(
-            id=each.id,
-            reference=each.hypervisor_hostname,
-            attributes=attributes_of(each, settings),
-            report=report_of(each),
-            membership=Membership.SHARED if each.service_host in used else Membership.RESERVATION,
-        )
-        for each in found
-    ]
-
-
-def discovered(cloud: Cloud, settings: CloudSettings, resources: Sequence[Resource]) -> Mapping[int, Discovery]:
-    """Return by number what enrolled hosts have now: two calls for each, and one for all.
-
-    A host without inventories is left out: Placement forgets them while nova-compute is set up anew.
-    """
-    there = {each.hypervisor_hostname: each for each in cloud.hypervisors.list()}
-    found = {}
-    for each in resources:
-        hypervisor = there.get(each.attributes["hypervisor_hostname"])
-        inventories = {} if hypervisor is None else cloud.providers.inventories(hypervisor.hypervisor_hostname)
-        if hypervisor is not None and inventories:
-            found[each.number] = _in_its_own_zone(_read(cloud, settings, hypervisor, inventories), each, settings)
-    return found
 
 
 def _in_its_own_zone(found: Discovery, resource: Resource, settings: CloudSettings) -> Discovery:
@@ -143,37 +93,109 @@ def _capacity(host: Hypervisor, inventories: Mapping[str, Inventory]) -> dict[st
     return raw | {name: inventory.capacity for name, inventory in inventories.items()}
 
 
-def place(cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any]) -> None:
-    """Put a host into the free pool, which is made where there is none, and release a claim that was left on it."""
-    cloud.providers.release_claims(attributes["hypervisor_hostname"])
-    cloud.aggregates.ensure(settings.freepool, None, {})
-    cloud.aggregates.add_host(settings.freepool, attributes["service_name"])
+class HostEnrolment(Enumerable, Exclusive, Placed, Surveyed):
+    """How hosts are found, and kept in the free pool while no lease has them."""
 
+    description = HostDescription
+    task = TASK
+    shared = SHARED
 
-def give_provider(cloud: Cloud, attributes: Mapping[str, Any]) -> None:
-    """Make the provider that carries our inventories of a host."""
-    hostname = attributes["hypervisor_hostname"]
-    cloud.providers.ensure_child(hostname, child_provider(hostname))
+    def discover(self, cloud: Cloud, settings: CloudSettings, description: Mapping[str, Any]) -> Discovery:
+        """Find the hypervisor with the exact hostname or id `name`, for the `pool`.
 
+        Raises NotFoundError, and for the reservation pool InUseError if it has servers.
+        """
+        reference, pool = description["name"], Membership(description.get("pool", Membership.RESERVATION))
+        found = cloud.hypervisors.find(reference)
+        if found is None:
+            raise NotFoundError("host", reference)
+        servers = cloud.servers.on_host(found.service_host) if pool is Membership.RESERVATION else ()
+        if servers:
+            message = (
+                f"The host {reference} has {len(servers)} servers; move or delete them before you enrol it, or enrol "
+                "it with the pool `shared`, from microversion 1.2 on."
+            )
+            raise InUseError(message)
+        host = _read(cloud, settings, found, cloud.providers.inventories(found.hypervisor_hostname))
+        return replace(host, membership=pool)
 
-def release(cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any], *, alone: bool) -> None:
-    """Drop the provider, and take the host out of the free pool unless another enrolled one shares its service."""
-    if alone:
-        cloud.aggregates.remove_host(settings.freepool, attributes["service_name"])
-    cloud.providers.delete(child_provider(attributes["hypervisor_hostname"]))
+    def candidates(self, cloud: Cloud, settings: CloudSettings, enrolled: Collection[str]) -> Sequence[Discovery]:
+        """Return the hypervisors with other ids than these: one call, and one for their servers.
 
+        Those that have servers are for the shared pool.
+        """
+        found = [each for each in cloud.hypervisors.list() if each.id not in enrolled]
+        used = {each.service_host for each in cloud.servers.on_hosts({each.service_host for each in found})}
+        return [
+            Discovery(
+                id=each.id,
+                reference=each.hypervisor_hostname,
+                attributes=attributes_of(each, settings),
+                report=report_of(each),
+                membership=Membership.SHARED if each.service_host in used else Membership.RESERVATION,
+            )
+            for each in found
+        ]
 
-def is_leased(cloud: Cloud, attributes: Mapping[str, Any], reservation_ids: Collection[str]) -> bool:
-    """Return whether the host is in the aggregate of one of these reservations."""
-    aggregates = (cloud.aggregates.get(name) for name in reservation_ids)
-    return any(found is not None and attributes["service_name"] in found.hosts for found in aggregates)
+    def discovered(
+        self, cloud: Cloud, settings: CloudSettings, resources: Sequence[Resource]
+    ) -> Mapping[int, Discovery]:
+        """Return by number what enrolled hosts have now: two calls for each, and one for all.
 
+        A host without inventories is left out: Placement forgets them while nova-compute is set up anew.
+        """
+        there = {each.hypervisor_hostname: each for each in cloud.hypervisors.list()}
+        found = {}
+        for each in resources:
+            hypervisor = there.get(each.attributes["hypervisor_hostname"])
+            inventories = {} if hypervisor is None else cloud.providers.inventories(hypervisor.hypervisor_hostname)
+            if hypervisor is not None and inventories:
+                found[each.number] = _in_its_own_zone(_read(cloud, settings, hypervisor, inventories), each, settings)
+        return found
 
-def shared_error(found: Discovery, other: str) -> SharedServiceHostError:
-    """Return the refusal of a host whose compute service has an enrolled host, `other`."""
-    message = (
-        f"{found.reference} and the enrolled host {other} are behind one compute service, "
-        f"{found.attributes[SHARED]}, and Nova's aggregates can only have both or neither. Give each hypervisor that "
-        "is to be leased a nova-compute of its own, or remove the other host first."
-    )
-    return SharedServiceHostError(message)
+    def attributes_of(self, cloud: Cloud, settings: CloudSettings, ident: str) -> Mapping[str, Any] | None:
+        """Return the attributes of the hypervisor with this id."""
+        found = cloud.hypervisors.find(ident)
+        return None if found is None else attributes_of(found, settings)
+
+    def place(self, cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any], *, leased: bool) -> None:
+        """Make the host's provider, and put it into the free pool unless a lease has it."""
+        self.give_provider(cloud, attributes)
+        if not leased:
+            self.into_free_pool(cloud, settings, attributes)
+
+    def into_free_pool(self, cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any]) -> None:
+        """Put a host into the free pool, which is made where there is none, and release a claim that was left on it."""
+        cloud.providers.release_claims(attributes["hypervisor_hostname"])
+        cloud.aggregates.ensure(settings.freepool, None, {})
+        cloud.aggregates.add_host(settings.freepool, attributes["service_name"])
+
+    def give_provider(self, cloud: Cloud, attributes: Mapping[str, Any]) -> None:
+        """Make the provider that carries our inventories of a host."""
+        hostname = attributes["hypervisor_hostname"]
+        cloud.providers.ensure_child(hostname, child_provider(hostname))
+
+    def release(self, cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any], *, alone: bool) -> None:
+        """Drop the provider, and take the host out of the free pool unless another enrolled one shares its service."""
+        if alone:
+            cloud.aggregates.remove_host(settings.freepool, attributes["service_name"])
+        cloud.providers.delete(child_provider(attributes["hypervisor_hostname"]))
+
+    def is_leased(self, cloud: Cloud, attributes: Mapping[str, Any], reservation_ids: Collection[str]) -> bool:
+        """Return whether the host is in the aggregate of one of these reservations."""
+        aggregates = (cloud.aggregates.get(name) for name in reservation_ids)
+        return any(found is not None and attributes["service_name"] in found.hosts for found in aggregates)
+
+    def users(self, cloud: Cloud, attributes: Mapping[str, Any]) -> str | None:
+        """Return how many servers there are."""
+        servers = cloud.servers.on_host(attributes["service_name"])
+        return f"{len(servers)} servers" if servers else None
+
+    def shared_error(self, found: Discovery, other: str) -> SharedServiceHostError:
+        """Return the refusal of a host whose compute service has an enrolled host, `other`."""
+        message = (
+            f"{found.reference} and the enrolled host {other} are behind one compute service, "
+            f"{found.attributes[SHARED]}, and Nova's aggregates can only have both or neither. Give each hypervisor "
+            "that is to be leased a nova-compute of its own, or remove the other host first."
+        )
+        return SharedServiceHostError(message)

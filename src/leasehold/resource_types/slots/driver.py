@@ -50,8 +50,25 @@ class SlotsDriver(Driver[R], HoldingServers, CleaningUp):
     """Keeps a flavor, an aggregate and a resource class for each reservation."""
 
     def started(self, cloud: Cloud, job: Convergence[R], records: Records) -> None:
-        """Delete late boots on the hosts."""
-        clear_late_boots(cloud, job, records)
+        """Delete late boots on the hosts of slots that begin, and make room once more.
+
+        Slots do not wait for other servers on these hosts: those of other slots belong there, and the audit reports the
+        rest to the operator.
+        """
+        in_slots = {held.id for held in job.reservation.allocations if held.demand is not None}
+        numbers = {
+            holding.resource.attributes["service_name"]: holding.resource.number
+            for holding in job.holdings
+            if holding.allocation_id in in_slots
+        }
+        if numbers:
+            there = cloud.servers.on_hosts(numbers.keys())
+            delete_late_boots(cloud, records, numbers, [each for each in there if each.flavor_id != job.name])
+            if job.settings.expect_preemptibles:
+                # Some may have passed the scheduler before the hosts were closed to them, and have landed since.
+                names = (held.resource.attributes for held in job.holdings)
+                strategy = load_strategy(job.settings.displacement_strategy)
+                make_room(cloud, {each["service_name"]: each["hypervisor_hostname"] for each in names}, there, strategy)
 
     def needs(self, cloud: Cloud, job: Convergence[R]) -> Mapping[HostName, Mapping[str, int] | None]:
         """Return what all slots on each host use."""
@@ -61,12 +78,28 @@ class SlotsDriver(Driver[R], HoldingServers, CleaningUp):
         return {host: {name: amount * many for name, amount in size.items()} for host, many in slots.items()}
 
     def occupied(self, cloud: Cloud, job: Convergence[R]) -> frozenset[int]:
-        """Return the allocations on vacated hosts that still have servers of the reservation."""
-        return occupied_slots(cloud, job)
+        """Return the allocation ids on vacated hosts that still have servers: there the inventory still exists.
+
+        Where the reservation has some of the slots again, these are more servers than it has slots.
+        """
+        live: Counter[int] = Counter()
+        for held in job.holdings:
+            live[held.resource.number] += held.slots
+        return frozenset(
+            left.allocation_id for left in job.left if _remains(cloud, job, left, live[left.resource.number])
+        )
 
     def kept(self, cloud: Cloud, job: Convergence[R]) -> frozenset[int]:
-        """Return the allocations on hosts that have servers or a cloud object of the reservation."""
-        return kept_slots(cloud, job)
+        """Return the allocations on hosts that have servers of the reservation, or from which it is not withdrawn."""
+        aggregate = cloud.aggregates.get(job.name)
+        used = {server.service_host for server in cloud.servers.with_flavor(job.name)} | (
+            aggregate.hosts if aggregate else set()
+        )
+        return frozenset(
+            held.allocation_id
+            for held in job.all_holdings
+            if held.resource.attributes["service_name"] in used or _offered(cloud, job, held)
+        )
 
     def used(self, cloud: Cloud, job: Convergence[R]) -> frozenset[int]:
         """Return the allocations on hosts that have servers of the reservation."""
@@ -83,8 +116,17 @@ class SlotsDriver(Driver[R], HoldingServers, CleaningUp):
         return {each.allocation_id: users_of(there[each.resource.attributes["service_name"]]) for each in held}
 
     def give_up(self, cloud: Cloud, job: Convergence[R], holding: Holding) -> bool:
-        """Withdraw the slots on a host, if no server has one or is to get one."""
-        return give_up_slots(cloud, job, holding)
+        """Withdraw a reservation from a host; return False if a server has one of its slots there, or is to get one.
+
+        Placement decides it: it does not remove an inventory that a boot has been given a part of.
+        """
+        attributes = holding.resource.attributes
+        provider, offered = child_provider(attributes["hypervisor_hostname"]), resource_class(job.name)
+        if cloud.providers.usages(provider).get(offered):
+            return False
+        cloud.providers.remove_inventory(provider, offered)
+        cloud.aggregates.remove_host(job.name, attributes["service_name"])
+        return True
 
     def before_end(self, cloud: Cloud, job: Convergence[R]) -> Mapping[str, Any]:
         """Do the end actions that the reservation asks for with its servers."""
@@ -184,50 +226,12 @@ def _leave(cloud: Cloud, job: Convergence[Any], left: Holding) -> None:
         cloud.providers.remove_inventory(provider, resource_class(name))
 
 
-def occupied_slots(cloud: Cloud, job: Convergence[Any]) -> frozenset[int]:
-    """Return the allocation ids on vacated hosts that still have servers: there the inventory still exists.
-
-    Where the reservation has some of the slots again, these are more servers than it has slots.
-    """
-    live: Counter[int] = Counter()
-    for held in job.holdings:
-        live[held.resource.number] += held.slots
-    return frozenset(left.allocation_id for left in job.left if _remains(cloud, job, left, live[left.resource.number]))
-
-
 def _remains(cloud: Cloud, job: Convergence[Any], left: Holding, slots: int) -> bool:
     """Say whether servers use more of a vacated host than these slots, which the reservation has there."""
     if not slots:
         return _offered(cloud, job, left)
     usages = cloud.providers.usages(child_provider(left.resource.attributes["hypervisor_hostname"]))
     return usages.get(resource_class(job.name), 0) > slots
-
-
-def kept_slots(cloud: Cloud, job: Convergence[Any]) -> frozenset[int]:
-    """Return the allocations on hosts that have servers of the reservation, or from which it is not withdrawn yet."""
-    aggregate = cloud.aggregates.get(job.name)
-    used = {server.service_host for server in cloud.servers.with_flavor(job.name)} | (
-        aggregate.hosts if aggregate else set()
-    )
-    return frozenset(
-        held.allocation_id
-        for held in job.all_holdings
-        if held.resource.attributes["service_name"] in used or _offered(cloud, job, held)
-    )
-
-
-def give_up_slots(cloud: Cloud, job: Convergence[Any], holding: Holding) -> bool:
-    """Withdraw a reservation from a host; return False if a server has one of its slots there, or is to get one.
-
-    Placement decides it: it does not remove an inventory that a boot has been given a part of.
-    """
-    attributes = holding.resource.attributes
-    provider, offered = child_provider(attributes["hypervisor_hostname"]), resource_class(job.name)
-    if cloud.providers.usages(provider).get(offered):
-        return False
-    cloud.providers.remove_inventory(provider, offered)
-    cloud.aggregates.remove_host(job.name, attributes["service_name"])
-    return True
 
 
 def _offered(cloud: Cloud, job: Convergence[Any], held: Holding) -> bool:
@@ -309,25 +313,3 @@ def _let_live(cloud: Cloud, job: Convergence[Any], awaited: Awaited) -> None:
         empty = [attributes for attributes in empty if attributes["service_name"] not in living]
         steps = [partial(_withdraw, cloud, job, attributes) for attributes in empty]
         do_all([awaited.say, partial(say_living, job, sum(living.values()), awaited.facts), *steps])
-
-
-def clear_late_boots(cloud: Cloud, job: Convergence[Any], records: Records) -> None:
-    """Delete late boots on the hosts of slots that begin, and make room once more; raises CloudError.
-
-    Slots do not wait for other servers on these hosts: those of other slots belong there, and the audit reports the
-    rest to the operator.
-    """
-    in_slots = {held.id for held in job.reservation.allocations if held.demand is not None}
-    numbers = {
-        holding.resource.attributes["service_name"]: holding.resource.number
-        for holding in job.holdings
-        if holding.allocation_id in in_slots
-    }
-    if numbers:
-        there = cloud.servers.on_hosts(numbers.keys())
-        delete_late_boots(cloud, records, numbers, [each for each in there if each.flavor_id != job.name])
-        if job.settings.expect_preemptibles:
-            # Some may have passed the scheduler before the hosts were closed to them, and have landed since.
-            names = (held.resource.attributes for held in job.holdings)
-            strategy = load_strategy(job.settings.displacement_strategy)
-            make_room(cloud, {each["service_name"]: each["hypervisor_hostname"] for each in names}, there, strategy)

@@ -10,8 +10,8 @@ import pytest
 import requests
 
 from client.tests.booking import booked
-from leasehold_client.calls.part import Part
-from leasehold_client.cli.command.part import CHOICES
+from leasehold_client.calls.part import ListPart
+from leasehold_client.cli.command.part import LIST_KEYS
 from leasehold_client.errors import ApiError
 from tests.processes import wait_for
 
@@ -36,24 +36,24 @@ def test_the_client_knows_the_choice_of_every_list(endpoint: str) -> None:
         asked = {each["name"]: each["schema"] for each in methods.get("get", {}).get("parameters", ())}
         if {"limit", "marker"} <= asked.keys():
             found[path.removeprefix("/v1")] = {key for key in asked if not key.startswith("OpenStack")}
-    assert {SAME.get(path, path) for path in found} == CHOICES.keys() | AT_ONCE
+    assert {SAME.get(path, path) for path in found} == LIST_KEYS.keys() | AT_ONCE
     for path, keys in found.items():
         if path in AT_ONCE:
             continue
-        choice = CHOICES[SAME.get(path, path)]
+        choice = LIST_KEYS[SAME.get(path, path)]
         sort = {"sort"} if choice.sorts else set()
         known = {"limit", "marker", *sort, *choice.texts, *choice.switches, *choice.moments}
         assert known - ALSO == keys - ALSO - {"resource_type"}, path
 
 
-@pytest.mark.parametrize("path", [path for path, choice in CHOICES.items() if choice.sorts])
+@pytest.mark.parametrize("path", [path for path, choice in LIST_KEYS.items() if choice.sorts])
 def test_the_client_knows_the_sorts_of_every_list(endpoint: str, path: str) -> None:
     url = endpoint + path.format(resource_type="physical:host")
     headers = {"OpenStack-API-Version": "reservation 1.3"}
     refused = requests.get(url, {"sort": "none-such"}, headers=headers, timeout=10).json()
     keys = re.search(r"one of (.+), and may end", refused["error_message"])
     assert keys is not None
-    assert tuple(keys[1].split(", ")) == CHOICES[path].sorts
+    assert tuple(keys[1].split(", ")) == LIST_KEYS[path].sorts
 
 
 def test_a_part_of_the_leases(inside: Inside, client: Client) -> None:
@@ -69,7 +69,7 @@ def test_a_part_of_the_leases(inside: Inside, client: Client) -> None:
     assert names("--starts-before", "in 36 h") == ["b"]
     assert names("--ends-after", "in 36 h") == ["a", "c"]
     assert names("--status", "ACTIVE,ERROR") == []
-    pending = client.leases.list(Part(filters={"status": "PENDING"}))
+    pending = client.leases.list(ListPart(filters={"status": "PENDING"}))
     assert {each.id for each in pending} == {first.id, second.id, third.id}
 
 
@@ -89,7 +89,7 @@ def test_what_cannot_be_asked_is_said(inside: Inside, client: Client, capsys: py
         inside("lease", "list", "--sort", "colour")
     assert "has to be one of created_at, start_date" in capsys.readouterr().err
     with pytest.raises(ApiError, match="limit"):
-        client.leases.list(Part(limit=0))
+        client.leases.list(ListPart(limit=0))
 
 
 def test_events_of_a_type(inside: Inside, client: Client) -> None:

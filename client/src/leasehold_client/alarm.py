@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leasehold_client.calls.answer import Answer
+from leasehold_client.calls.answer import AnswerModel
 from leasehold_client.calls.collection import OwnCollection
 from leasehold_client.calls.wire import said
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Alarm(Answer):
+class Alarm(AnswerModel):
     """Low while fewer than `below` could be leased; `available` is None while that is not known."""
 
     id: str

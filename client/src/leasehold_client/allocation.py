@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from leasehold_client.calls.part import Part
+    from leasehold_client.calls.part import ListPart
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Allocations(Calls):
         *,
         lease_id: str | None = None,
         reservation_id: str | None = None,
-        part: Part = ALL,
+        part: ListPart = ALL,
     ) -> list[Allocation]:
         """Return every resource's bookings, of one lease or reservation if it is named; `part` is of the resources."""
         query = said(lease_id=lease_id, reservation_id=reservation_id) | part.query()

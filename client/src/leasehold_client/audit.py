@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leasehold_client.calls.answer import Answer, read_as
+from leasehold_client.calls.answer import AnswerModel, read_as
 from leasehold_client.calls.transport import Calls
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding(Answer):
+class Finding(AnswerModel):
     """A difference: `repair` says what a repair does (None: only a person can decide, `remedy` says how)."""
 
     kind: str
@@ -27,7 +27,7 @@ class Finding(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class AuditReport(Answer):
+class AuditReport(AnswerModel):
     """The last round: None where there was none or it has not ended; `failure` says why it was not completed."""
 
     began_at: datetime | None

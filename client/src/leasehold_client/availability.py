@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leasehold_client.calls.answer import Answer, read_as
+from leasehold_client.calls.answer import AnswerModel, read_as
 from leasehold_client.calls.transport import Calls
 from leasehold_client.calls.wire import read_time, said, write_time
 from leasehold_client.errors import ApiError
@@ -20,7 +20,7 @@ _NO_WINDOW = 409
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AvailabilityStep:
     """So much is free and reserved over `[start, end)`, aware and in UTC."""
 
     start: datetime
@@ -30,26 +30,26 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Availability(Answer):
+class Availability(AnswerModel):
     """The steps of a window; `throughout` is what one lease of all of it would get, None if that is not known."""
 
     unit: str
     total: int
     held_back: int
     throughout: int | None
-    steps: tuple[Step, ...]
+    steps: tuple[AvailabilityStep, ...]
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Availability:
         columns = values["steps"]
         starts = [read_time(each) for each in columns["from"]]
         ends = [*starts[1:], read_time(values["to"])]
-        steps = map(Step, starts, ends, columns["free"], columns["reserved"])
+        steps = map(AvailabilityStep, starts, ends, columns["free"], columns["reserved"])
         return read_as(cls, values, steps=tuple(steps))
 
 
 @dataclass(frozen=True, slots=True)
-class FreeWindow(Answer):
+class FreeWindow(AnswerModel):
     """A window in which a lease would be granted, `[start, end)`, aware and in UTC.
 
     `alternative` is the place of what would be granted among those of the wish, and `amounts` has one for each of its
@@ -67,14 +67,14 @@ class FreeWindow(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class NoWindow:
+class RefusedAlternative:
     """An alternative that has no window, and the refusal of its lease."""
 
     alternative: int
     error: ApiError
 
     @classmethod
-    def read(cls, values: Mapping[str, Any]) -> NoWindow:
+    def read(cls, values: Mapping[str, Any]) -> RefusedAlternative:
         error = ApiError(_NO_WINDOW, values["error_message"], values["code"], None, values["details"])
         return cls(values["alternative"], error)
 
@@ -84,12 +84,14 @@ class FreeWindows:
     """What a search has found: the first windows, earliest first, and the alternatives that have none."""
 
     windows: tuple[FreeWindow, ...]
-    refused: tuple[NoWindow, ...]
+    refused: tuple[RefusedAlternative, ...]
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> FreeWindows:
         """Return what an answer says."""
-        return cls(tuple(map(FreeWindow.read, values["windows"])), tuple(map(NoWindow.read, values["refused"])))
+        return cls(
+            tuple(map(FreeWindow.read, values["windows"])), tuple(map(RefusedAlternative.read, values["refused"]))
+        )
 
 
 @dataclass(frozen=True, slots=True)

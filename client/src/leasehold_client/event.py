@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leasehold_client.calls.answer import Answer
+from leasehold_client.calls.answer import AnswerModel
 from leasehold_client.calls.transport import Calls
 from leasehold_client.calls.wire import said
 
@@ -19,7 +19,7 @@ LONGEST_WAIT = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Event(Answer):
+class LogEvent(AnswerModel):
     """Something that happened; `id` is a cursor, `payload` the state after it."""
 
     id: str
@@ -34,7 +34,7 @@ class Event(Answer):
 class EventPage:
     """Events in their order, and the cursor to go on with."""
 
-    events: tuple[Event, ...]
+    events: tuple[LogEvent, ...]
     next: str
 
 
@@ -59,7 +59,7 @@ class Events(Calls):
         query = said(after=after, lease_id=lease_id, wait=wait or None, type=",".join(types) or None)
         query |= said(**{"from": since})
         answer = self._transport.get("/events", query, patient=wait > 0)
-        return EventPage(tuple(Event.read(each) for each in answer["events"]), answer["next"])
+        return EventPage(tuple(LogEvent.read(each) for each in answer["events"]), answer["next"])
 
     def follow(
         self,
@@ -68,7 +68,7 @@ class Events(Calls):
         lease_id: str | None = None,
         types: Sequence[str] = (),
         since: datetime | None = None,
-    ) -> Iterator[Event]:
+    ) -> Iterator[LogEvent]:
         """Yield every event after a cursor, without end: when there is none, wait for the next."""
         while True:
             page = self.page(after=after, lease_id=lease_id, wait=LONGEST_WAIT, types=types, since=since)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leasehold_client.calls.answer import Answer, read_as
+from leasehold_client.calls.answer import AnswerModel, read_as
 from leasehold_client.calls.transport import Calls
 from leasehold_client.calls.wire import read_time, said
 
@@ -41,7 +41,7 @@ class ForecastStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast(Answer):
+class Forecast(AnswerModel):
     """The steps of a window, and on how many weeks of history they rest; with fewer than `least_weeks` on none.
 
     `waiting_uncounted` says that more leases wait than the backlog counts.

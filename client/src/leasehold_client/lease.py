@@ -7,10 +7,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from leasehold_client.calls.answer import Answer, read_as
+from leasehold_client.calls.answer import AnswerModel, read_as
 from leasehold_client.calls.collection import Collection
 from leasehold_client.calls.named import is_id
-from leasehold_client.calls.part import Part
+from leasehold_client.calls.part import ListPart
 from leasehold_client.calls.wire import said, write_time
 from leasehold_client.errors import NotFoundError
 from leasehold_client.lease_history import LeaseHistory
@@ -25,11 +25,11 @@ FLOATING_IP = "virtual:floatingip"
 ENDED = frozenset({"TERMINATED", "ERROR", "TIMEDOUT"})
 """Statuses after which nothing happens to a lease by itself."""
 
-_DELETED = Part(filters={"deleted": True})
+_DELETED = ListPart(filters={"deleted": True})
 
 
 @dataclass(frozen=True, slots=True)
-class Reservation(Answer):
+class Reservation(AnswerModel):
     """One thing that a lease asks for; `values` is all that the service says about it."""
 
     id: str
@@ -45,7 +45,7 @@ class Reservation(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Lease(Answer):
+class Lease(AnswerModel):
     """A lease over `[start, end)`, aware and in UTC; `values` is all that the service says about it.
 
     One that is `open_ended` has an end that never comes. `shared_with` are the projects whose servers may use it too.

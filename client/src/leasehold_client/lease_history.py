@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leasehold_client.calls.answer import Answer, read_as
+from leasehold_client.calls.answer import AnswerModel, read_as
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Held(Answer):
+class Segment(AnswerModel):
     """What a reservation held over `[start, end)`, aware and in UTC; the name is None for who may not list hosts."""
 
     reservation_id: str
@@ -61,14 +61,14 @@ class LeaseHistory:
     """
 
     changes: Sequence[Change]
-    held: Sequence[Held] | None
+    held: Sequence[Segment] | None
     values: Mapping[str, Any]
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> LeaseHistory:
         held = values["held"]
         changes = [_change(each, first=number == 0) for number, each in enumerate(values["changes"])]
-        return cls(changes, None if held is None else [Held.read(each) for each in held], values)
+        return cls(changes, None if held is None else [Segment.read(each) for each in held], values)
 
 
 def _change(values: Mapping[str, Any], *, first: bool) -> Change:

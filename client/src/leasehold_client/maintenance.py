@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leasehold_client.calls.answer import Answer
+from leasehold_client.calls.answer import AnswerModel
 from leasehold_client.calls.collection import Collection
 from leasehold_client.calls.wire import said
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Maintenance(Answer):
+class Maintenance(AnswerModel):
     """Hosts that nobody gets over `[start, end)`, aware and in UTC; `moved` and `warned` are ids of leases."""
 
     id: str

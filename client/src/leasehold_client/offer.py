@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from leasehold_client.calls.answer import Answer, read_as
+from leasehold_client.calls.answer import AnswerModel, read_as
 from leasehold_client.calls.collection import OwnCollection
 from leasehold_client.calls.wire import read_time, said
 from leasehold_client.lease import Lease
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer(Answer):
+class Offer(AnswerModel):
     """A lease that is held until `expires`, aware and in UTC; its id is that of the lease."""
 
     id: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leasehold_client.calls.answer import Answer, read_as
+from leasehold_client.calls.answer import AnswerModel, read_as
 from leasehold_client.calls.collection import OwnCollection
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnedUse(Answer):
+class OwnedUse(AnswerModel):
     """A lease, of whatever project, that uses a resource; its dates are aware and in UTC."""
 
     id: str
@@ -25,7 +25,7 @@ class OwnedUse(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class OwnedResource(Answer):
+class OwnedResource(AnswerModel):
     """A resource of the project `owner`, and the leases that use it, the first to begin first."""
 
     id: str

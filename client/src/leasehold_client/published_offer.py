@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from leasehold_client.calls.answer import Answer, read_as
+from leasehold_client.calls.answer import AnswerModel, read_as
 from leasehold_client.calls.collection import OwnCollection
 from leasehold_client.calls.wire import read_time, said
 from leasehold_client.lease import Lease
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class PublishedOffer(Answer):
+class PublishedOffer(AnswerModel):
     """An offer from `start` to `end`; `free` is what can be claimed of it, where it was asked for by itself.
 
     `left` is how many hosts of a lease can be claimed if nothing runs on them, None for a resource. All dates are aware

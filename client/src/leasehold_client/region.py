@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from leasehold_client.availability import Availability, FreeWindows, asked_of
-from leasehold_client.calls.answer import Answer
+from leasehold_client.calls.answer import AnswerModel
 from leasehold_client.calls.transport import Calls
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
-class Region(Answer):
+class Region(AnswerModel):
     """A region, and the URL at which its service takes requests; `here` is true of the one that was asked."""
 
     name: str

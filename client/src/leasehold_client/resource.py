@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leasehold_client.calls.answer import Answer, read_as
+from leasehold_client.calls.answer import AnswerModel, read_as
 from leasehold_client.calls.collection import Collection
 from leasehold_client.calls.part import ALL
 from leasehold_client.calls.transport import Calls
@@ -13,12 +13,12 @@ from leasehold_client.calls.transport import Calls
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from leasehold_client.calls.part import Part
+    from leasehold_client.calls.part import ListPart
     from leasehold_client.calls.transport import Transport
 
 
 @dataclass(frozen=True, slots=True)
-class ResourceType(Answer):
+class ResourceType(AnswerModel):
     """A type that can be leased; of an `enrolled` one, administrators say which resources there are."""
 
     name: str
@@ -31,7 +31,7 @@ class ResourceType(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Resource(Answer):
+class Resource(AnswerModel):
     """Something that can be leased; `capacity` is by resource class."""
 
     id: str
@@ -44,7 +44,7 @@ class Resource(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate(Answer):
+class Candidate(AnswerModel):
     """Something that could be enrolled for a pool; `refused` says why it would be refused."""
 
     id: str
@@ -94,7 +94,7 @@ class Resources(Calls):
         answer = self._transport.get(f"/resources/{resource_type}/candidates")
         return [Candidate.read(each) for each in answer["candidates"]]
 
-    def list(self, resource_type: str, part: Part = ALL) -> list[Resource]:
+    def list(self, resource_type: str, part: ListPart = ALL) -> list[Resource]:
         return self.of(resource_type).list(part)
 
     def get(self, resource_type: str, ident: str) -> Resource:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from leasehold_client.calls.answer import Answer, read_as
+from leasehold_client.calls.answer import AnswerModel, read_as
 from leasehold_client.calls.collection import OwnCollection
 from leasehold_client.calls.wire import read_time, said
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Occurrence(Answer):
+class Occurrence(AnswerModel):
     """One lease of a series over `[start, end)`, aware and in UTC; `refusal` is a sentence, None if it was granted.
 
     `planned` is when the rule has it, None if that is so.
@@ -41,7 +41,7 @@ class Occurrence(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Series(Answer):
+class Series(AnswerModel):
     """Leases by a recurrence rule of RFC 5545."""
 
     id: str

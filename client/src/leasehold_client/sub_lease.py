@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leasehold_client.calls.answer import Answer
+from leasehold_client.calls.answer import AnswerModel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class SubLease(Answer):
+class SubLease(AnswerModel):
     """Hosts that are lent to a project, as their lender sees it; dates are aware and in UTC."""
 
     id: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leasehold_client.calls.answer import Answer, read_as
+from leasehold_client.calls.answer import AnswerModel, read_as
 from leasehold_client.calls.collection import OwnCollection
 from leasehold_client.calls.wire import said
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Subscription(Answer):
+class Subscription(AnswerModel):
     """Where events are sent to; `secret` is there only in the answer that made it."""
 
     id: str
@@ -36,7 +36,7 @@ class Subscription(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class DeadLetter(Answer):
+class DeadLetter(AnswerModel):
     """An event that the receiver refused; `died_at` is aware and in UTC."""
 
     id: str

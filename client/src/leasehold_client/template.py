@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from leasehold_client.calls.answer import Answer, read_as
+from leasehold_client.calls.answer import AnswerModel, read_as
 from leasehold_client.calls.collection import OwnCollection
 from leasehold_client.calls.named import is_id
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Template(Answer):
+class Template(AnswerModel):
     """A request for leases without dates; `lasts` is the length of its leases, if it has one."""
 
     id: str

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leasehold_client.cli.leases.offers import moment_word
+from leasehold_client.cli.leases.counter_offer import moment_word
 from leasehold_client.cli.output.shown import show_relative, show_span
 from leasehold_client.cli.reading.times import BadTimeError, read_duration, read_end, read_moment, read_past, read_utc
 

@@ -14,7 +14,7 @@ T = TypeVar("T")
 _DATES = {"start": "start_date", "end": "end_date", "time": "time"}
 
 
-class Answer:
+class AnswerModel:
     """A dataclass whose fields are keys of an answer, read as `read_as` says."""
 
     __slots__ = ()

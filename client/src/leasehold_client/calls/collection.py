@@ -11,7 +11,7 @@ from leasehold_client.calls.transport import Calls
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from leasehold_client.calls.part import Part
+    from leasehold_client.calls.part import ListPart
 
 
 class Thing(Protocol):
@@ -57,7 +57,7 @@ class Collection(Calls, Generic[T]):
         """Return those that a name can mean."""
         return self._list({})
 
-    def list(self, part: Part = ALL) -> list[T]:
+    def list(self, part: ListPart = ALL) -> list[T]:
         """Return all that the caller may see, or a part of it."""
         return self._list(part.query())
 
@@ -98,6 +98,6 @@ class Collection(Calls, Generic[T]):
 class OwnCollection(Collection[T]):
     """Things that projects have; only administrators ask for those of all projects."""
 
-    def list(self, part: Part = ALL, *, all_projects: bool = False) -> list[T]:
+    def list(self, part: ListPart = ALL, *, all_projects: bool = False) -> list[T]:
         """Return those of the caller's project, or of all projects, or a part of them."""
         return self._list(part.query() | ({"all_projects": "true"} if all_projects else {}))

@@ -15,7 +15,7 @@ Value = str | bool | datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ListPart:
     """At most `limit` items after the one with the id `marker`, by `sort`, such as `name` or `end_date:desc`.
 
     `filters` are by the API's keys: a text that an item shows, or several by commas; a truth value; an aware time.
@@ -38,7 +38,7 @@ class Part:
         return asked | {key: _word(value) for key, value in self.filters.items()}
 
 
-ALL = Part()
+ALL = ListPart()
 """The whole list, in the order of the service."""
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import argparse
     from datetime import datetime
 
-    from leasehold_client.availability import Askable, Availability, Step
+    from leasehold_client.availability import Askable, Availability, AvailabilityStep
 
 _LONGEST_VALUE = 40
 TITLES = ("from", "until", "lasts", "free", "reserved")
@@ -56,7 +56,7 @@ class ShowAvailability(TalkingLister):
             reservation["resource_properties"] = properties(options)
         return reservation, *span_to_come(options, self.clock.now())
 
-    def row(self, step: Step) -> tuple[object, ...]:
+    def row(self, step: AvailabilityStep) -> tuple[object, ...]:
         """Return the cells of a step."""
         lasts = step.end - step.start
         span = Shown(int(lasts.total_seconds()), show_span(lasts))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from leasehold_client.cli.command.base import Talking
 from leasehold_client.cli.output.columns import one_line
-from leasehold_client.cli.output.drawing import Count, Row, Style, draw, draw_counts
+from leasehold_client.cli.output.drawing import CalendarRow, FreeCount, Style, draw, draw_counts
 from leasehold_client.cli.reading.lease_options import WEEK, add_span
 from leasehold_client.errors import ApiError
 from leasehold_client.event import LATEST, LONGEST_WAIT
@@ -62,7 +62,7 @@ class ShowCalendar(Talking):
         """Return the calendar of who may not list hosts: how many are free. What has passed is not told."""
         begin = max(start, self.clock.now())
         found = client.availability.show({"resource_type": HOST}, begin, max(end, begin + timedelta(minutes=1)))
-        counts = [Count(step.start, step.end, step.free) for step in found.steps]
+        counts = [FreeCount(step.start, step.end, step.free) for step in found.steps]
         return draw_counts(one_line(found.unit), counts, start, end, style)
 
     def _style(self, options: argparse.Namespace) -> Style:
@@ -74,12 +74,12 @@ class ShowCalendar(Talking):
         self.app.stdout.flush()
 
 
-def _rows(client: Client) -> list[Row]:
+def _rows(client: Client) -> list[CalendarRow]:
     taken = {
         each.host_id: [(booking.start, booking.end) for booking in each.bookings] for each in client.allocations.list()
     }
     hosts = sorted(client.hosts.list(), key=lambda host: host.name)
-    return [Row(one_line(host.name), taken.get(host.id, []), host.reservable) for host in hosts]
+    return [CalendarRow(one_line(host.name), taken.get(host.id, []), host.reservable) for host in hosts]
 
 
 def style_of(stdout: TextIO, zone: tzinfo, *, ascii_only: bool) -> Style:

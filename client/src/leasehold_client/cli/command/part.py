@@ -6,7 +6,7 @@ import argparse
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from leasehold_client.calls.part import Part
+from leasehold_client.calls.part import ListPart
 from leasehold_client.cli.command.base import add_sorting, sorted_rows
 from leasehold_client.cli.reading import typed
 
@@ -21,7 +21,7 @@ _OF_RESOURCES = ("reservable", "disabled")
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ListKeys:
     """By which keys of the API a list is filtered and sorted; without `sorts` it is only paged."""
 
     texts: tuple[str, ...] = ()
@@ -30,67 +30,67 @@ class Choice:
     sorts: tuple[str, ...] = ()
 
 
-_WINDOWS = Choice(texts=("name", "status"), moments=("ends_after", "starts_before"), sorts=_LEASE_SORTS)
-CHOICES: Mapping[str, Choice] = {
+_WINDOWS = ListKeys(texts=("name", "status"), moments=("ends_after", "starts_before"), sorts=_LEASE_SORTS)
+LIST_KEYS: Mapping[str, ListKeys] = {
     "/leases": replace(_WINDOWS, switches=("deleted",)),
     "/maintenances": _WINDOWS,
-    "/os-hosts": Choice(
+    "/os-hosts": ListKeys(
         ("hypervisor_hostname", "hypervisor_type", "availability_zone", "pool"),
         _OF_RESOURCES,
         sorts=("created_at", "hypervisor_hostname", "vcpus", "memory_mb", "local_gb", "updated_at"),
     ),
-    "/floatingips": Choice(
+    "/floatingips": ListKeys(
         ("floating_ip_address", "floating_network_id", "subnet_id"),
         _OF_RESOURCES,
         sorts=("created_at", "floating_ip_address", "updated_at"),
     ),
-    "/resources/{resource_type}": Choice(
+    "/resources/{resource_type}": ListKeys(
         ("name", "health", "pool"), _OF_RESOURCES, sorts=("created_at", "name", "health", "updated_at")
     ),
-    "/os-hosts/allocations": Choice(),
-    "/offers": Choice(sorts=("expires_at",)),
-    "/series": Choice(("name",), sorts=("created_at", "name", "updated_at")),
-    "/alarms": Choice(("name", "state"), sorts=("created_at", "name", "state", "changed_at", "checked_at")),
-    "/subscriptions": Choice(
+    "/os-hosts/allocations": ListKeys(),
+    "/offers": ListKeys(sorts=("expires_at",)),
+    "/series": ListKeys(("name",), sorts=("created_at", "name", "updated_at")),
+    "/alarms": ListKeys(("name", "state"), sorts=("created_at", "name", "state", "changed_at", "checked_at")),
+    "/subscriptions": ListKeys(
         ("channel", "target", "status", "lease_id"),
         ("own",),
         sorts=("created_at", "channel", "target", "status", "position"),
     ),
-    "/feeds": Choice(("name",), ("own",), sorts=("created_at", "name")),
-    "/owned-resources": Choice(("name", "health"), ("reservable",), sorts=("name", "resource_type")),
-    "/published-offers": Choice(("name", "status"), sorts=("created_at", "start_date", "end_date", "name", "status")),
-    "/lease-templates": Choice(("name",), ("public",), sorts=("created_at", "name", "updated_at")),
+    "/feeds": ListKeys(("name",), ("own",), sorts=("created_at", "name")),
+    "/owned-resources": ListKeys(("name", "health"), ("reservable",), sorts=("name", "resource_type")),
+    "/published-offers": ListKeys(("name", "status"), sorts=("created_at", "start_date", "end_date", "name", "status")),
+    "/lease-templates": ListKeys(("name",), ("public",), sorts=("created_at", "name", "updated_at")),
 }
-"""The choice of each list by its path after `/v1`."""
+"""Those of each list by its path after `/v1`."""
 
 
 def add_part(parser: argparse.ArgumentParser, clock: Clock, path: str, columns: Iterable[str], default: str) -> None:
     """Add the options of a list: by which column its table is sorted, and which part of it is asked for."""
-    choice = CHOICES[path]
+    listed = LIST_KEYS[path]
     add_sorting(parser, columns, default)
     parser.set_defaults(sort_by=None, default_column=default)
     group = parser.add_argument_group("which part of the list")
     group.add_argument("--limit", type=int, metavar="<number>", help="at most so many")
     after = "only what comes after this one, the last of the page before"
     group.add_argument("--marker", type=typed.wanted, metavar="<id>", help=after)
-    if choice.sorts:
-        keys = ", ".join(choice.sorts)
+    if listed.sorts:
+        keys = ", ".join(listed.sorts)
         text = f"before --limit counts, by one of {keys}; with :desc the greatest first"
-        group.add_argument("--sort", type=_sort_of(choice.sorts), metavar="<key>[:desc]", help=text)
-    for key in choice.texts:
+        group.add_argument("--sort", type=_sort_of(listed.sorts), metavar="<key>[:desc]", help=text)
+    for key in listed.texts:
         _add(group, key, type=typed.wanted, metavar="<text>", help=f"only with this {key}, or one of several by commas")
-    for key in choice.moments:
+    for key in listed.moments:
         _add(group, key, type=typed.moment_of(clock), metavar="<time>", help=f"only what {key.replace('_', ' ')} this")
-    for key in choice.switches:
+    for key in listed.switches:
         _add(group, key, action=argparse.BooleanOptionalAction, help=f"only where {key} is true, or is not")
 
 
-def asked_part(options: argparse.Namespace, path: str) -> Part:
+def asked_part(options: argparse.Namespace, path: str) -> ListPart:
     """Return the part of a list that the options of `add_part` ask for."""
-    choice = CHOICES[path]
-    given = {key: getattr(options, _dest(key)) for key in (*choice.texts, *choice.moments, *choice.switches)}
+    listed = LIST_KEYS[path]
+    given = {key: getattr(options, _dest(key)) for key in (*listed.texts, *listed.moments, *listed.switches)}
     filters = {key: value for key, value in given.items() if value is not None}
-    return Part(options.limit, options.marker, getattr(options, "sort", None), filters)
+    return ListPart(options.limit, options.marker, getattr(options, "sort", None), filters)
 
 
 def rows_of(
@@ -98,7 +98,7 @@ def rows_of(
     values: Iterable[Any],
     cells: Mapping[str, Callable[[Talking, Any], object]],
     options: argparse.Namespace,
-    part: Part,
+    part: ListPart,
 ) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
     """Return titles and rows of a table; the service's order stays if it was asked for, unless a column is named."""
     return sorted_rows(command, values, cells, options.sort_by or (None if part.ordered else options.default_column))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from leasehold_client.calls.collection import Collection, Thing
-    from leasehold_client.calls.part import Part
+    from leasehold_client.calls.part import ListPart
     from leasehold_client.client import Client
 
 T = TypeVar("T", bound="Thing")
@@ -25,7 +25,7 @@ _TIMES = frozenset({"start_date", "end_date", "failing_since", "next_try"})
 
 
 @dataclass(frozen=True)
-class Kind(Generic[T]):
+class ThingKind(Generic[T]):
     """A kind of thing: its noun, the path of its list, its calls, and the cells of its table by their titles.
 
     The table is sorted by the column `by`, the first one unless it is named. `argument` is the help of what names one.
@@ -47,7 +47,7 @@ class Kind(Generic[T]):
 class OfKind(Talking):
     """A command for things of a kind."""
 
-    kind: ClassVar[Kind[Any]]
+    kind: ClassVar[ThingKind[Any]]
 
     def calls(self, options: argparse.Namespace) -> Any:
         """Return the calls for the things."""
@@ -64,7 +64,7 @@ class ListThings(OfKind, TalkingLister):
         part = asked_part(parsed_args, self.kind.path)
         return rows_of(self, self.found(parsed_args, part), self.kind.cells, parsed_args, part)
 
-    def found(self, options: argparse.Namespace, part: Part) -> Sequence[Any]:
+    def found(self, options: argparse.Namespace, part: ListPart) -> Sequence[Any]:
         """Return what is in the table."""
         return cast("Sequence[Any]", self.calls(options).list(part))
 
@@ -76,7 +76,7 @@ class ListOwn(ListThings):
         super().add_options(parser)
         parser.add_argument("--all-projects", action="store_true", help="those of all projects, for administrators")
 
-    def found(self, options: argparse.Namespace, part: Part) -> Sequence[Any]:
+    def found(self, options: argparse.Namespace, part: ListPart) -> Sequence[Any]:
         """Return those of the project, or of all projects."""
         return cast("Sequence[Any]", self.calls(options).list(part, all_projects=options.all_projects))
 

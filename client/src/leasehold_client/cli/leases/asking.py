@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from leasehold_client.cli.command.base import Talking
-    from leasehold_client.cli.leases.offers import Offer
+    from leasehold_client.cli.leases.counter_offer import CounterOffer
 
 Wish = TypeVar("Wish")
 Done = TypeVar("Done")
@@ -22,7 +22,7 @@ def ask_for(
     command: Talking,
     wish: Wish,
     act: Callable[[Wish], Done],
-    offered: Callable[[ApiError, Wish], Sequence[Offer[Wish]]],
+    offered: Callable[[ApiError, Wish], Sequence[CounterOffer[Wish]]],
 ) -> Done:
     """Return what `act` returns for the wish, or for an offer that the person on the terminal takes.
 
@@ -42,7 +42,7 @@ def ask_for(
             wish = taken.wish
 
 
-def _choose(command: Talking, error: ApiError, offers: Sequence[Offer[Wish]]) -> Offer[Wish] | None:
+def _choose(command: Talking, error: ApiError, offers: Sequence[CounterOffer[Wish]]) -> CounterOffer[Wish] | None:
     command.tell(str(error))
     for offer in offers:
         command.app.stderr.write(f"{visible(offer.sentence)} Take it? [y/N] ")
@@ -56,6 +56,6 @@ def _on_terminal(command: Talking) -> bool:
     return command.app.stdin.isatty() and command.app.stderr.isatty()
 
 
-def _sentence(command: Talking, error: ApiError, offers: Sequence[Offer[Wish]]) -> str:
+def _sentence(command: Talking, error: ApiError, offers: Sequence[CounterOffer[Wish]]) -> str:
     lines = [str(error), *(f"{offer.sentence}\n  {written(command, offer.words)}" for offer in offers)]
     return "\n".join(lines)

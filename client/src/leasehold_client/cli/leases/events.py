@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator
 
-    from leasehold_client.event import Event, EventPage
+    from leasehold_client.event import EventPage, LogEvent
 
 _WIDEST_TYPE = 24
 
@@ -48,7 +48,7 @@ class ListEvents(Talking):
             self.app.stdout.write(f"{line}\n")
             self.app.stdout.flush()
 
-    def _line(self, event: Event) -> str:
+    def _line(self, event: LogEvent) -> str:
         what = (event.payload.get(key) for key in ("name", "status"))
         named = "  ".join(str(each) for each in what if each)
         return (
@@ -56,7 +56,7 @@ class ListEvents(Talking):
         )
 
 
-def _past(ask: Callable[..., EventPage], after: str | None) -> Iterator[Event]:
+def _past(ask: Callable[..., EventPage], after: str | None) -> Iterator[LogEvent]:
     page = ask(after=after)
     while page.events:
         yield from page.events

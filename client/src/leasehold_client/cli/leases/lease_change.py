@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold_client.cli.command.base import Talking, TalkingShow, fields, written
 from leasehold_client.cli.leases.asking import ask_for
+from leasehold_client.cli.leases.counter_offer import offers_for_end
 from leasehold_client.cli.leases.lease_list import add_lease, lease_fields
-from leasehold_client.cli.leases.offers import offers_for_end
 from leasehold_client.cli.reading import typed
 from leasehold_client.cli.reading.lease_options import add_repeated
 from leasehold_client.cli.reading.times import DURATIONS, MOMENTS

@@ -11,8 +11,8 @@ from leasehold_client.again import again
 from leasehold_client.calls.wire import write_time
 from leasehold_client.cli.command.base import TalkingShow, fields
 from leasehold_client.cli.leases.asking import ask_for
+from leasehold_client.cli.leases.counter_offer import offers_for_lease
 from leasehold_client.cli.leases.lease_list import end_of, lease_fields
-from leasehold_client.cli.leases.offers import offers_for_lease
 from leasehold_client.cli.leases.searching import add_earliest, check_search, in_first_window
 from leasehold_client.cli.leases.waiting import begin_wait
 from leasehold_client.cli.output.shown import others_taken, what
@@ -103,7 +103,7 @@ class CreateLease(TalkingShow):
             # Where the lease goes on, a deleted one was dropped; when it is over, all of them are deleted.
             wanted = [part for part in lease.reservations if part.status != "deleted"] or lease.reservations
             said["reservations"] = [again(part) for part in wanted]
-        if options.end is None and options.lasts is None and not options.open_ended:
+        if not (_says_length(options) or options.open_ended):
             said |= {"open_ended": True} if lease.open_ended else {"lasts": lease.end - lease.start}
         return argparse.Namespace(**said)
 
@@ -126,9 +126,13 @@ def _add_ways(parser: argparse.ArgumentParser, moment: Callable[[str], datetime]
     )
 
 
+def _says_length(options: argparse.Namespace) -> bool:
+    return options.end is not None or options.lasts is not None
+
+
 def lease_request(options: argparse.Namespace, now: datetime, addresses: FloatingIps) -> LeaseRequest:
     """Return what the options ask for; without dates from now on for a day, or for as long as the template says."""
-    as_kept = options.template is not None and options.end is None and options.lasts is None
+    as_kept = options.template is not None and not _says_length(options)
     asked = contents if options.template is None else chosen_contents
     more = {key: getattr(options, key) for key in ("type", "retries", "retry_seconds", "deadline", "project_id")}
     if options.open_ended and as_kept:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from leasehold_client.lease_history import Change, Held, LeaseHistory
+    from leasehold_client.lease_history import Change, LeaseHistory, Segment
 
 _WIDEST_TYPE = 24
 
@@ -49,7 +49,7 @@ class ShowHistory(Talking):
         who = " ".join(each for each in (change.by, change.user_id) if each)
         return f"{show_moment(change.time, self.clock.zone)}  {change.type or '-':{_WIDEST_TYPE}}  {who or '-'}"
 
-    def _held(self, held: Held) -> str:
+    def _held(self, held: Segment) -> str:
         start, end = (show_moment(each, self.clock.zone) for each in (held.start, held.end))
         until = "now" if held.going_on else end
         slots = "" if held.slots == 1 else f", {held.slots} slots"

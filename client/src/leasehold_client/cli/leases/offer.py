@@ -6,10 +6,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from leasehold_client.cli.command.base import Talking, TalkingShow, attributes, fields
-from leasehold_client.cli.command.things import DeleteThing, Kind, ListOwn, ShowThing
+from leasehold_client.cli.command.things import DeleteThing, ListOwn, ShowThing, ThingKind
 from leasehold_client.cli.leases.asking import ask_for
+from leasehold_client.cli.leases.counter_offer import offers_for_lease
 from leasehold_client.cli.leases.lease_list import lease_fields
-from leasehold_client.cli.leases.offers import offers_for_lease
 from leasehold_client.cli.leases.searching import add_earliest, check_search, in_first_window
 from leasehold_client.cli.output.shown import what
 from leasehold_client.cli.reading import typed
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from leasehold_client.offer import Offer
 
-_KIND: Kind[Offer] = Kind(
+_KIND: ThingKind[Offer] = ThingKind(
     "offer",
     "/offers",
     lambda client, _: client.offers,

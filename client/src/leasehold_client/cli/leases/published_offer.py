@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold_client.cli.command.base import TalkingShow, attributes, fields
-from leasehold_client.cli.command.things import DeleteThing, Kind, ListOwn, ShowThing, thing_fields
+from leasehold_client.cli.command.things import DeleteThing, ListOwn, ShowThing, ThingKind, thing_fields
 from leasehold_client.cli.leases.lease_list import lease_fields
 from leasehold_client.cli.output.columns import Shown
 from leasehold_client.cli.reading import typed
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from leasehold_client.cli.command.base import Talking
     from leasehold_client.published_offer import PublishedOffer
 
-_KIND: Kind[PublishedOffer] = Kind(
+_KIND: ThingKind[PublishedOffer] = ThingKind(
     "published offer",
     "/published-offers",
     lambda client, _: client.published_offers,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold_client.cli.command.base import Talking, TalkingShow, attributes, fields
-from leasehold_client.cli.command.things import DeleteThing, Kind, ListOwn, ShowThing, thing_fields
+from leasehold_client.cli.command.things import DeleteThing, ListOwn, ShowThing, ThingKind, thing_fields
 from leasehold_client.cli.output.columns import Shown
 from leasehold_client.cli.output.shown import show_moment
 from leasehold_client.cli.reading import typed
@@ -30,7 +30,7 @@ RULES = (
     "'FREQ=WEEKLY;BYDAY=MO,TH;UNTIL=20310731'"
 )
 
-_KIND: Kind[Series] = Kind(
+_KIND: ThingKind[Series] = ThingKind(
     "series",
     "/series",
     lambda client, _: client.series,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from leasehold_client.calls.wire import said
 from leasehold_client.cli.command.base import TalkingShow, attributes, fields
-from leasehold_client.cli.command.things import DeleteThing, Kind, ListOwn, ShowThing, thing_fields
+from leasehold_client.cli.command.things import DeleteThing, ListOwn, ShowThing, ThingKind, thing_fields
 from leasehold_client.cli.output.columns import Shown
 from leasehold_client.cli.output.shown import show_span
 from leasehold_client.cli.reading import typed
@@ -31,7 +31,7 @@ def _lasts(span: timedelta | None) -> object:
     return None if span is None else Shown(int(span.total_seconds()), show_span(span))
 
 
-_KIND: Kind[Template] = Kind(
+_KIND: ThingKind[Template] = ThingKind(
     "template",
     "/lease-templates",
     lambda client, _: client.templates,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold_client.cli.command.base import TalkingShow, attributes, fields, written
-from leasehold_client.cli.command.things import DeleteThing, Kind, ListOwn, ShowThing, thing_fields
+from leasehold_client.cli.command.things import DeleteThing, ListOwn, ShowThing, ThingKind, thing_fields
 from leasehold_client.cli.reading import typed
 from leasehold_client.cli.reading.lease_options import add_properties, properties
 from leasehold_client.cli.reading.times import DURATIONS
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from leasehold_client.alarm import Alarm
 
-_KIND: Kind[Alarm] = Kind(
+_KIND: ThingKind[Alarm] = ThingKind(
     "alarm",
     "/alarms",
     lambda client, _: client.alarms,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold_client.cli.command.base import TalkingShow, attributes, fields
-from leasehold_client.cli.command.things import DeleteThing, Kind, ListOwn, ShowThing, thing_fields
+from leasehold_client.cli.command.things import DeleteThing, ListOwn, ShowThing, ThingKind, thing_fields
 from leasehold_client.cli.reading import typed
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from leasehold_client.feed import Feed
 
-_KIND: Kind[Feed] = Kind(
+_KIND: ThingKind[Feed] = ThingKind(
     "feed",
     "/feeds",
     lambda client, _: client.feeds,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold_client.cli.command.base import TalkingLister, TalkingShow, attributes, fields
-from leasehold_client.cli.command.things import DeleteThing, Kind, ListOwn, ShowThing, thing_fields
+from leasehold_client.cli.command.things import DeleteThing, ListOwn, ShowThing, ThingKind, thing_fields
 
 if TYPE_CHECKING:
     import argparse
 
     from leasehold_client.subscription import Subscription
 
-_KIND: Kind[Subscription] = Kind(
+_KIND: ThingKind[Subscription] = ThingKind(
     "subscription",
     "/subscriptions",
     lambda client, _: client.subscriptions,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold_client.cli.command.base import TalkingShow, attributes, fields
-from leasehold_client.cli.command.things import DeleteThing, Kind, ListThings, ShowThing, thing_fields
+from leasehold_client.cli.command.things import DeleteThing, ListThings, ShowThing, ThingKind, thing_fields
 from leasehold_client.cli.reading import typed
 from leasehold_client.cli.reading.lease_options import add_dates, window
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from leasehold_client.maintenance import Maintenance
 
-_KIND: Kind[Maintenance] = Kind(
+_KIND: ThingKind[Maintenance] = ThingKind(
     "maintenance",
     "/maintenances",
     lambda client, _: client.maintenances,

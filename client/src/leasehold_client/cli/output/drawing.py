@@ -24,7 +24,7 @@ MOST_DIGIT = 9
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CalendarRow:
     """A host and when it is taken: half-open windows of aware times. `usable` False: it is leased to nobody now."""
 
     name: str
@@ -42,7 +42,7 @@ class Style:
     ascii: bool = False
 
 
-def draw(rows: Sequence[Row], start: datetime, end: datetime, style: Style, now: datetime) -> list[str]:
+def draw(rows: Sequence[CalendarRow], start: datetime, end: datetime, style: Style, now: datetime) -> list[str]:
     """Return the lines of the calendar of `[start, end)`, none wider than the style says.
 
     A step of time is drawn as free only if the host is free in all of it, and not at all if it is over: of that only
@@ -81,7 +81,7 @@ def _header(starts: Sequence[datetime], label: int, style: Style) -> list[str]:
     return [*_wrapped(f"From {show_moment(starts[0], style.zone)}", style.width), f"{'':{label}} {ticks}"]
 
 
-def _cells(row: Row, starts: Sequence[datetime], step: timedelta, style: Style, now: datetime) -> str:
+def _cells(row: CalendarRow, starts: Sequence[datetime], step: timedelta, style: Style, now: datetime) -> str:
     free, taken, out = _marks(style)
     marks = [free if not _overlaps(row, each, each + step) else taken for each in starts]
     if not row.usable:
@@ -90,7 +90,7 @@ def _cells(row: Row, starts: Sequence[datetime], step: timedelta, style: Style, 
     return _in_colours(text, lambda mark: mark == free) if style.colour else text
 
 
-def _overlaps(row: Row, start: datetime, end: datetime) -> bool:
+def _overlaps(row: CalendarRow, start: datetime, end: datetime) -> bool:
     return any(begin < end and start < until for begin, until in row.taken)
 
 
@@ -115,7 +115,7 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class FreeCount:
     """So many are free over `[start, end)`."""
 
     start: datetime
@@ -123,7 +123,7 @@ class Count:
     free: int
 
 
-def draw_counts(noun: str, counts: Sequence[Count], start: datetime, end: datetime, style: Style) -> list[str]:
+def draw_counts(noun: str, counts: Sequence[FreeCount], start: datetime, end: datetime, style: Style) -> list[str]:
     """Return the lines of a calendar that says how many are free, for who may not see which.
 
     A column is the least that is free in its step, as a digit, and `+` from ten on; blank where that is not known.
@@ -137,7 +137,7 @@ def draw_counts(noun: str, counts: Sequence[Count], start: datetime, end: dateti
     return [*_header(starts, label, style), f"{noun[:label]:{label}} {shown}", *_wrapped(legend, style.width)]
 
 
-def _digit(counts: Sequence[Count], start: datetime, end: datetime) -> str:
+def _digit(counts: Sequence[FreeCount], start: datetime, end: datetime) -> str:
     least = min((each.free for each in counts if each.start < end and start < each.end), default=None)
     return " " if least is None else "+" if least > MOST_DIGIT else str(least)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold_client.cli.command.base import Talking, TalkingShow, attributes, fields
-from leasehold_client.cli.command.things import Kind, ListThings, plain_fields
+from leasehold_client.cli.command.things import ListThings, ThingKind, plain_fields
 from leasehold_client.cli.resources.host import add_projects
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from leasehold_client.floating_ip import FloatingIp
 
-_KIND: Kind[FloatingIp] = Kind(
+_KIND: ThingKind[FloatingIp] = ThingKind(
     "floatingip",
     "/floatingips",
     lambda client, _: client.floating_ips,

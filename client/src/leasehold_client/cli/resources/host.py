@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from leasehold_client.cli.command.base import TalkingShow, attributes, fields
-from leasehold_client.cli.command.things import ChangeThing, DeleteThing, Kind, ListThings, ShowThing, plain_fields
+from leasehold_client.cli.command.things import ChangeThing, DeleteThing, ListThings, ShowThing, ThingKind, plain_fields
 from leasehold_client.cli.reading import typed
 from leasehold_client.cli.reading.lease_options import add_repeated
 from leasehold_client.cli.reading.pairs import each_once
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 CHANGES = "--disable REASON, --enable, --pool, --project, --all-projects, --owner or --no-owner"
 """The options of what may change of every resource, for a message."""
-_KIND: Kind[Host] = Kind(
+_KIND: ThingKind[Host] = ThingKind(
     "host",
     "/os-hosts",
     lambda client, _: client.hosts,

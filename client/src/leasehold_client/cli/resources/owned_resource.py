@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold_client.cli.command.base import Talking, attributes
-from leasehold_client.cli.command.things import Kind, ListOwn
+from leasehold_client.cli.command.things import ListOwn, ThingKind
 from leasehold_client.cli.output.columns import Shown
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def _leases(command: Talking, owned: OwnedResource) -> object:
     return Shown(owned.values["leases"], "\n".join(said))
 
 
-_KIND: Kind[OwnedResource] = Kind(
+_KIND: ThingKind[OwnedResource] = ThingKind(
     "owned resource",
     "/owned-resources",
     lambda client, _: client.owned_resources,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from leasehold_client.cli.command.base import Talking, TalkingLister, TalkingShow, attributes, fields, sorted_rows
-from leasehold_client.cli.command.things import ChangeThing, DeleteThing, Kind, ListThings, ShowThing, thing_fields
+from leasehold_client.cli.command.things import ChangeThing, DeleteThing, ListThings, ShowThing, ThingKind, thing_fields
 from leasehold_client.cli.output.columns import Shown
 from leasehold_client.cli.reading import typed
 from leasehold_client.cli.reading.lease_options import add_repeated
@@ -38,7 +38,7 @@ def _capacity(_: Talking, each: Resource) -> Shown:
     return Shown(each.capacity, ", ".join(f"{amount} {name}" for name, amount in each.capacity.items()))
 
 
-_KIND: Kind[Resource] = Kind(
+_KIND: ThingKind[Resource] = ThingKind(
     "resource",
     "/resources/{resource_type}",
     lambda client, options: client.resources.of(options.resource_type),

@@ -22,7 +22,7 @@ Wish = TypeVar("Wish")
 
 
 @dataclass(frozen=True, slots=True)
-class Offer(Generic[Wish]):
+class CounterOffer(Generic[Wish]):
     """Something that would work: `wish` is what to ask for, `words` the command without the program's name."""
 
     sentence: str
@@ -30,32 +30,32 @@ class Offer(Generic[Wish]):
     words: tuple[str, ...]
 
 
-def offers_for_lease(error: ApiError, request: LeaseRequest, zone: tzinfo) -> list[Offer[LeaseRequest]]:
+def offers_for_lease(error: ApiError, request: LeaseRequest, zone: tzinfo) -> list[CounterOffer[LeaseRequest]]:
     """Return what the refusal of a new lease offers: the same later, and less at the same time."""
     return [*_later(error, request, zone), *_less(error, request, zone)]
 
 
-def offers_for_end(error: ApiError, lease: Lease, zone: tzinfo) -> list[Offer[datetime | timedelta]]:
+def offers_for_end(error: ApiError, lease: Lease, zone: tzinfo) -> list[CounterOffer[datetime | timedelta]]:
     """Return what the refusal of a later end offers: an end that is less late, if it is later than now."""
     text = error.details.get("latest_end")
     latest = None if text is None else read_time(text)
     if latest is None or latest <= lease.end:
         return []
     words = ("lease", "extend", lease.name, "--until", moment_word(latest, zone))
-    return [Offer(f"Until {show_moment(latest, zone)} it can be extended.", latest, words)]
+    return [CounterOffer(f"Until {show_moment(latest, zone)} it can be extended.", latest, words)]
 
 
-def _later(error: ApiError, request: LeaseRequest, zone: tzinfo) -> Iterator[Offer[LeaseRequest]]:
+def _later(error: ApiError, request: LeaseRequest, zone: tzinfo) -> Iterator[CounterOffer[LeaseRequest]]:
     nearest = error.details.get("nearest")
     if nearest:
         start, end = read_time(nearest["start"]), read_time(nearest["end"])
         moved = replace(request, start=start, end=None if request.end is None else end, before_end=None)
         until = "" if moved.end is None else f" until {show_moment(moved.end, zone)}"
         sentence = f"All of it is free from {show_moment(start, zone)}{until}."
-        yield Offer(sentence, moved, _create_words(moved, zone))
+        yield CounterOffer(sentence, moved, _create_words(moved, zone))
 
 
-def _less(error: ApiError, request: LeaseRequest, zone: tzinfo) -> Iterator[Offer[LeaseRequest]]:
+def _less(error: ApiError, request: LeaseRequest, zone: tzinfo) -> Iterator[CounterOffer[LeaseRequest]]:
     largest, kind = error.details.get("largest"), error.details.get("resource_type")
     places = [place for place, each in enumerate(request.reservations) if each["resource_type"] == kind]
     # Which one of several was refused is not said, so nothing is offered for them.
@@ -65,7 +65,7 @@ def _less(error: ApiError, request: LeaseRequest, zone: tzinfo) -> Iterator[Offe
     parts[places[0]] = _with_amount(parts[places[0]], largest)
     smaller = replace(request, reservations=parts)
     sentence = f"{largest} of them {'is' if largest == 1 else 'are'} free at the time that you asked for."
-    yield Offer(sentence, smaller, _create_words(smaller, zone))
+    yield CounterOffer(sentence, smaller, _create_words(smaller, zone))
 
 
 def _with_amount(part: Mapping[str, Any], amount: int) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from leasehold.cloud.ports import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from leasehold.cloud.ports import (
         Aggregates,
@@ -169,6 +169,19 @@ class _Hypervisors:
         return [each for each in self._real.list() if each.service_host == service_host]
 
 
+def _differences(there: Aggregate, zone: str | None, metadata: Mapping[str, str | None]) -> Iterator[str]:
+    """Yield in what an aggregate is not as it is wanted."""
+    if there.zone != zone:
+        yield f"is in zone {there.zone} and not in {zone}"
+    other = {key: value for key, value in sorted(metadata.items()) if there.metadata.get(key) != value}
+    lacking = [f"{key}={value}" for key, value in other.items() if value is not None]
+    if lacking:
+        yield f"lacks the metadata {', '.join(lacking)}"
+    extra = [key for key, value in other.items() if value is None]
+    if extra:
+        yield f"still has the metadata {', '.join(extra)}"
+
+
 class _Aggregates:
     """Implements `ports.Aggregates`."""
 
@@ -183,22 +196,13 @@ class _Aggregates:
 
     def ensure(self, name: str, zone: str | None, metadata: Mapping[str, str | None]) -> Aggregate:
         there = self._seen.get(name)
-        wanted = Aggregate(0, name, zone, merged({}, metadata), frozenset())
         if there is None:
-            self._note.append(WithheldWrite("aggregates.ensure", f"aggregate {name} does not exist"))
+            differences = ["does not exist"]
+            wanted = Aggregate(0, name, zone, merged({}, metadata), frozenset())
         else:
-            lacking = {key: value for key, value in metadata.items() if there.metadata.get(key) != value}
-            if there.zone != zone:
-                self._note.append(
-                    WithheldWrite("aggregates.ensure", f"aggregate {name} is in zone {there.zone} and not in {zone}")
-                )
-            keys = ", ".join(f"{key}={value}" for key, value in sorted(lacking.items()) if value is not None)
-            if keys:
-                self._note.append(WithheldWrite("aggregates.ensure", f"aggregate {name} lacks the metadata {keys}"))
-            keys = ", ".join(sorted(key for key, value in lacking.items() if value is None))
-            if keys:
-                self._note.append(WithheldWrite("aggregates.ensure", f"aggregate {name} still has the metadata {keys}"))
+            differences = [*_differences(there, zone, metadata)]
             wanted = replace(there, zone=zone, metadata=merged(there.metadata, metadata))
+        self._note.extend(WithheldWrite("aggregates.ensure", f"aggregate {name} {each}") for each in differences)
         self._seen.put(name, wanted)
         return wanted
 

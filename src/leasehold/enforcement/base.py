@@ -18,7 +18,7 @@ from leasehold.enforcement.stacking import StackingFilter
 from leasehold.model.errors import AmendmentDeniedError, LeaseholdError, LimitExceededError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from contextlib import AbstractContextManager
     from typing import Any
 
@@ -121,6 +121,14 @@ def _passes(check: Callable[[], None]) -> bool:
     return True
 
 
+def _warn_of_unused(settings: LeaseSettings, wanted: Collection[str]) -> None:
+    for name, make in FILTERS.items():
+        if name not in wanted and make(settings).limits:
+            LOG.warning("The limits of %s have no effect: add it to [enforcement] enabled_filters.", name)
+    if EXTERNAL not in wanted and settings.external.named:
+        LOG.warning("No external service is asked: add %s to [enforcement] enabled_filters.", EXTERNAL)
+
+
 def load_filters(settings: LeaseSettings) -> Enforcement:
     """Return the chain of `[enforcement] enabled_filters`; raises UnknownFilterError and ConfigurationError.
 
@@ -133,11 +141,7 @@ def load_filters(settings: LeaseSettings) -> Enforcement:
         known = ", ".join(sorted((*FILTERS, EXTERNAL)))
         message = f"Unknown enforcement filters: {', '.join(unknown)}; these exist: {known}."
         raise UnknownFilterError(message)
-    for name, make in FILTERS.items():
-        if name not in wanted and make(settings).limits:
-            LOG.warning("The limits of %s have no effect: add it to [enforcement] enabled_filters.", name)
-    if EXTERNAL not in wanted and settings.external.named:
-        LOG.warning("No external service is asked: add %s to [enforcement] enabled_filters.", EXTERNAL)
+    _warn_of_unused(settings, wanted)
     filters = [FILTERS[name](settings) for name in wanted if name != EXTERNAL]
     external = ExternalService(settings.external) if EXTERNAL in wanted else None
     return Enforcement(filters, settings.limits.exempt_projects, MaxLeaseSizeFilter(settings), external)

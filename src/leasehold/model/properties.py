@@ -132,41 +132,45 @@ class _Parser:
         if not isinstance(tree, list) or not tree or not isinstance(tree[0], str):
             raise self._malformed(tree, "must be a list that starts with an operator")
         word = _ALIASES.get(tree[0], tree[0])
-        if word in {"and", "or"}:
-            if len(tree) == 1:
-                raise self._malformed(tree, f'needs at least one expression after "{word}"')
-            parts = tuple(self.expression(part, depth + 1) for part in tree[1:])
-            return And(parts) if word == "and" else Or(parts)
+        return self._joined(word, tree, depth) if word in {"and", "or", "not"} else self._comparison(word, tree)
+
+    def _joined(self, word: str, tree: list[object], depth: int) -> Expression:
+        if word == "not" and len(tree) != 2:  # noqa: PLR2004 - the word and its operand
+            raise self._malformed(tree, 'needs exactly one expression after "not"')
+        if len(tree) == 1:
+            raise self._malformed(tree, f'needs at least one expression after "{word}"')
+        parts = tuple(self.expression(part, depth + 1) for part in tree[1:])
         if word == "not":
-            if len(tree) != 2:  # noqa: PLR2004 - the word and its operand
-                raise self._malformed(tree, 'needs exactly one expression after "not"')
-            return Not(self.expression(tree[1], depth + 1))
-        return self._comparison(word, tree)
+            return Not(parts[0])
+        return And(parts) if word == "and" else Or(parts)
 
     def _comparison(self, word: str, tree: list[object]) -> Comparison:
         self._comparisons += max(1, len(tree) - 2)
         if self._comparisons > MAX_COMPARISONS:
             message = f"The expression in {self._field} compares with more than {MAX_COMPARISONS} values."
             raise MalformedExpressionError(message, field=self._field)
-        if word != "in" and word not in _OPERATORS:
-            raise self._malformed(tree, "starts with an unknown operator; known are == = != < <= > >= in and or not")
-        _, *operands = tree
-        texts = tuple(operand for operand in operands if isinstance(operand, str))
-        if len(texts) != len(operands):
-            raise self._malformed(tree, 'must have texts only: write "8", not 8')
-        if len(texts) < 2 or (word != "in" and len(texts) > 2):  # noqa: PLR2004 - a name and a value
-            raise self._malformed(tree, "needs a name and a value" + (" or more" if word == "in" else ""))
-        name, *values = texts
+        name, *values = self._texts(word, tree)
         if not name.startswith("$") or name == "$":
             raise self._malformed(tree, 'needs a name with a leading dollar sign, such as "$vcpus"')
         if not all(values):
             raise self._malformed(tree, "has an empty value")
-        if not all(map(_is_encodable, texts)):
+        if not all(map(_is_encodable, (name, *values))):
             raise self._malformed(tree, "holds a lone surrogate, which is not text")
         plain = tuple(_without_unit(name, value) for value in values)
         if plain != tuple(values) and not self._sizes:
             raise self._malformed(tree, "has a unit, which needs microversion 1.1: write the number alone")
         return Comparison(word, name[1:], plain)
+
+    def _texts(self, word: str, tree: list[object]) -> list[str]:
+        """Return the operands of a comparison: a name and a value, or several after `in`."""
+        if word != "in" and word not in _OPERATORS:
+            raise self._malformed(tree, "starts with an unknown operator; known are == = != < <= > >= in and or not")
+        texts = [operand for operand in tree[1:] if isinstance(operand, str)]
+        if len(texts) != len(tree) - 1:
+            raise self._malformed(tree, 'must have texts only: write "8", not 8')
+        if len(texts) < 2 or (word != "in" and len(texts) > 2):  # noqa: PLR2004 - a name and a value
+            raise self._malformed(tree, "needs a name and a value" + (" or more" if word == "in" else ""))
+        return texts
 
     def _malformed(self, part: object, complaint: str) -> MalformedExpressionError:
         # json.dumps escapes all that is not ASCII, so the message can be sent whatever the client wrote.

@@ -121,8 +121,8 @@ def _lacking(
     for allocation in kept:
         slots[allocation.part.id] += allocation.slots
     found = set()
-    for lease in leases:
-        for part in lease.reservations if lease.status in _PROMISED and lease.window.end > now else ():
+    for lease in (each for each in leases if each.status in _PROMISED and each.window.end > now):
+        for part in lease.reservations:
             least = part.request["min" if part.resource_type == HOST else "amount"]
             if slots[part.id] < least and not part.missing_resources and part.id not in known:
                 what = f"The reservation of lease {lease.name} asks for {least} and has {slots[part.id]} in Blazar."
@@ -202,13 +202,13 @@ def _rival(allocation: NewAllocation, here: Sequence[NewAllocation], room: Mappi
     """Return the allocation in `here` that conflicts with this one; None when the resource has room for both."""
     met = [each for each in here if each.released_at is None and each.meets(allocation)]
     whole = next((each for each in met if each.demand is None or allocation.demand is None), None)
-    if whole is not None or not met:
-        return whole
-    moments = [
-        allocation.window.start,
-        *(each.window.start for each in met if each.window.start > allocation.window.start),
-    ]
-    for moment in moments:
+    return whole or _crowding(allocation, met, room)
+
+
+def _crowding(allocation: NewAllocation, met: Sequence[NewAllocation], room: Mapping[str, int]) -> NewAllocation | None:
+    """Return one of those with which this allocation needs more at some moment than the resource has."""
+    begin = allocation.window.start
+    for moment in (begin, *(each.window.start for each in met if each.window.start > begin)):
         at_once = [each for each in met if each.window.start <= moment < each.window.end]
         taken = taken_by((allocation, *at_once))
         if at_once and any(amount > room.get(name, 0) for name, amount in taken.items()):

@@ -56,13 +56,9 @@ class Leases:
         return [self._lease(row) for row in self._rows.leases]
 
     def _lease(self, row: LeaseRow) -> Lease:
-        reservations = self._reservations[row.id]
         given = self._their_events(row)
         window = self._window(row)
-        missing = [kind for kind in _NEEDED if kind not in {event.type for event in given}]
-        usual = self._usual(row, reservations)
-        added = tuple(self._added(row, kind, usual[kind]) for kind in missing)
-        events = tuple(self._timed(row, event, window) for event in (*given, *added))
+        events = self._all_events(row, given, window)
         kinds = set(EventType)
         before: Events = {
             EventType(each.type): each.status or EventStatus.UNDONE for each in events if each.type in kinds
@@ -100,6 +96,13 @@ class Leases:
         return Window(row.start_date, row.start_date)
 
     # ------------------------------------------------------------ events
+
+    def _all_events(self, row: LeaseRow, given: Sequence[Event], window: Window) -> tuple[Event, ...]:
+        """Return the lease's events with those that it needs and lacks, at their times."""
+        usual = self._usual(row, self._reservations[row.id])
+        missing = [kind for kind in _NEEDED if kind not in {event.type for event in given}]
+        added = [self._added(row, kind, usual[kind]) for kind in missing]
+        return tuple(self._timed(row, event, window) for event in (*given, *added))
 
     def _their_events(self, row: LeaseRow) -> list[Event]:
         """Return the lease's events, at most one of each of our types: the first that has a time."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from leasehold.takeover import resources
@@ -64,21 +65,17 @@ def _flagged(lease: Lease, short: Iterable[str]) -> Lease:
 
 def _orphans(rows: BlazarRows, findings: Findings) -> None:
     """Add a finding for each row without an owner; allocations and property values are checked where they are read."""
-    leases = {row.id for row in rows.leases}
-    reservations = {row.id for row in rows.reservations}
-    addresses = {row.id for row in rows.floating_ip_reservations}
-    hosts = {row.id for row in rows.hosts}
-    belonging: list[tuple[Row, str | None, set[str], str]] = [
-        *((row, row.lease_id, leases, "lease") for row in rows.events),
-        *((row, row.lease_id, leases, "lease") for row in rows.reservations),
-        *((row, row.reservation_id, reservations, "reservation") for row in rows.host_reservations),
-        *((row, row.reservation_id, reservations, "reservation") for row in rows.instance_reservations),
-        *((row, row.reservation_id, reservations, "reservation") for row in rows.floating_ip_reservations),
-        *((row, row.floatingip_reservation_id, addresses, "reservation") for row in rows.required_ips),
-        *((row, row.computehost_id, hosts, "host") for row in rows.inventories),
-        *((row, row.computehost_id, hosts, "host") for row in rows.traits),
+    of_reservations = (rows.host_reservations, rows.instance_reservations, rows.floating_ip_reservations)
+    belonging: list[tuple[str, Sequence[Row], str, Iterable[Row]]] = [
+        ("lease", rows.leases, "lease_id", chain(rows.events, rows.reservations)),
+        ("reservation", rows.reservations, "reservation_id", chain(*of_reservations)),
+        ("reservation", rows.floating_ip_reservations, "floatingip_reservation_id", rows.required_ips),
+        ("host", rows.hosts, "computehost_id", chain(rows.inventories, rows.traits)),
     ]
-    for row, owner, there, kind in belonging:
-        if owner not in there:
-            what = f"The row belongs to {kind} {owner}, which does not exist; it is left out."
-            findings.add(row, what, "Nothing; it had no effect in Blazar either.")
+    for kind, owners, key, owned in belonging:
+        there = {each.id for each in owners}
+        for row in owned:
+            owner = getattr(row, key)
+            if owner not in there:
+                what = f"The row belongs to {kind} {owner}, which does not exist; it is left out."
+                findings.add(row, what, "Nothing; it had no effect in Blazar either.")

@@ -74,13 +74,12 @@ class NoAuthentication:
                 f"localhost, and not as {host[:80]!r}. Its administrator can name more in [api] allowed_hosts.",
                 field="Host",
             )
-        origin = request.get_header("Origin")
-        foreign = origin is not None and (not host or origin.lower().partition("://")[2] != host)
-        if foreign or (request.get_header("Sec-Fetch-Site") or "").lower() not in OWN_SITES:
+        named = _foreign_header(request, host)
+        if named is not None:
             raise ForeignPageError(
                 "This API does not authenticate callers, so it answers no web page of another site. Call it from a "
                 "program, or have its administrator set [api] auth_strategy to keystone or http_basic.",
-                field="Origin" if foreign else "Sec-Fetch-Site",
+                field=named,
             )
 
     def _is_own(self, host: str) -> bool:
@@ -88,6 +87,14 @@ class NoAuthentication:
         name = named_host(host)
         address = read_address(name)
         return name == "localhost" or name in self.allowed_hosts or (address is not None and address.is_loopback)
+
+
+def _foreign_header(request: falcon.Request, host: str) -> str | None:
+    """Return the header that shows a page of another site, None if there is none."""
+    origin = request.get_header("Origin")
+    if origin is not None and (not host or origin.lower().partition("://")[2] != host):
+        return "Origin"
+    return None if (request.get_header("Sec-Fetch-Site") or "").lower() in OWN_SITES else "Sec-Fetch-Site"
 
 
 def read_roles(text: str) -> frozenset[str]:

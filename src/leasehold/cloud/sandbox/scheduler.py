@@ -76,26 +76,28 @@ class Choice:
 
 def needs_of(flavor: Flavor) -> Needs:
     """Return what servers of this flavor need (contract resources §4 says which extra specs count)."""
-    specs = flavor.extra_specs
     swap_gb = -(-flavor.swap_mb // _MB_IN_GB)
-    cpu = "PCPU" if specs.get("hw:cpu_policy") == "dedicated" else "VCPU"
+    cpu = "PCPU" if flavor.extra_specs.get("hw:cpu_policy") == "dedicated" else "VCPU"
     amounts = {
         cpu: flavor.vcpus,
         "MEMORY_MB": flavor.memory_mb,
         "DISK_GB": flavor.disk_gb + flavor.ephemeral_gb + swap_gb,
     }
-    for key, value in specs.items():
-        kind, _, name = key.partition(":")
-        if kind == "resources":
-            if not value.isdecimal():
-                raise CloudPermanentError(f"sandbox servers.boot: {key} of flavor {flavor.id} is not a number: {value}")
-            amounts[name] = int(value)
-    wanted = {key.partition(":")[2]: value for key, value in specs.items() if key.startswith("trait:")}
-    return Needs(
-        amounts={name: amount for name, amount in amounts.items() if amount},
-        required=frozenset(name for name, value in wanted.items() if value == "required"),
-        forbidden=frozenset(name for name, value in wanted.items() if value == "forbidden"),
+    for name, value in _specs(flavor, "resources:").items():
+        if not value.isdecimal():
+            key = f"resources:{name} of flavor {flavor.id}"
+            raise CloudPermanentError(f"sandbox servers.boot: {key} is not a number: {value}")
+        amounts[name] = int(value)
+    traits = _specs(flavor, "trait:")
+    required, forbidden = (
+        frozenset(name for name, value in traits.items() if value == word) for word in ("required", "forbidden")
     )
+    return Needs({name: amount for name, amount in amounts.items() if amount}, required, forbidden)
+
+
+def _specs(flavor: Flavor, prefix: str) -> dict[str, str]:
+    """Return the extra specs with a prefix, without it."""
+    return {key.removeprefix(prefix): value for key, value in flavor.extra_specs.items() if key.startswith(prefix)}
 
 
 def choose(request: Request, needs: Needs, hosts: Sequence[HostState], total: int, options: FilterOptions) -> Choice:

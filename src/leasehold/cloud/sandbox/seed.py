@@ -193,12 +193,8 @@ def _add_hosts(connection: Connection, hosts: tuple[HostSpec, ...]) -> None:
     connection.execute(insert(tables.hypervisors), [_hypervisor_row(host) for host in hosts])
     named = [{"name": host.hypervisor_hostname, "parent_id": None} for host in hosts]
     connection.execute(insert(tables.providers), named)
-    numbers = {
-        row.name: row.id
-        for row in connection.execute(
-            select(tables.providers.c.name, tables.providers.c.id).where(tables.providers.c.parent_id.is_(None))
-        )
-    }
+    roots = select(tables.providers.c.name, tables.providers.c.id).where(tables.providers.c.parent_id.is_(None))
+    numbers = {row.name: row.id for row in connection.execute(roots)}
     inventories = [
         {"provider_id": numbers[host.hypervisor_hostname], "resource_class": name}
         | {key: getattr(inventory, key) for key in FIELDS}

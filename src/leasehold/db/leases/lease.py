@@ -231,16 +231,9 @@ def _each(
     offered: bool | None = False,
 ) -> Iterator[_Found]:
     query = select(*_LEASE).where(_WAS_LEASE if wanted.deleted else leases.c.deleted_at.is_(None))
-    if offered is not None:
-        is_offer = leases.c.status == LeaseStatus.OFFERED
-        query = query.where(is_offer if offered else ~is_offer)
-    if project_id is not None:
-        query = query.where(leases.c.project_id == project_id)
+    query = query.where(*_among(project_id, resource_type, offered=offered))
     if after is not None:
         query = query.where(_follows(sort, *after))
-    if resource_type is not None:
-        of_type = select(reservations.c.lease_id).where(reservations.c.resource_type == resource_type)
-        query = query.where(leases.c.id.in_(of_type))
     query = query.where(*_wanted(wanted))
     # One row more than a chunk shows whether there are more.
     most = CHUNK + 1 if limit is None else min(CHUNK + 1, limit)
@@ -251,18 +244,32 @@ def _each(
     # If these are all, the same condition finds the parts of many leases faster than a list of ids does.
     ids = query.with_only_columns(leases.c.id) if whole and len(rows) > MANY else [row.id for row in rows]
     yield from _with_parts(connection, rows, ids) if rows else ()
-    if not more:
-        return
-    last = (getattr(rows[-1], _SORTS[sort.key].name), rows[-1].id)
-    rest = query.with_only_columns(leases.c.id).where(_follows(sort, *last)).order_by(*place)
-    if limit is not None:
-        rest = rest.limit(limit - CHUNK)
-    left = [ident for (ident,) in connection.execute(rest).all()]
+    if more:
+        last = (getattr(rows[-1], _SORTS[sort.key].name), rows[-1].id)
+        rest = query.with_only_columns(leases.c.id).where(_follows(sort, *last)).order_by(*place)
+        yield from _in_chunks(connection, rest.limit(None if limit is None else limit - CHUNK))
+
+
+def _in_chunks(connection: Connection, wanted: Select[Any]) -> Iterator[_Found]:
+    """Yield the leases of these ids, in their order."""
+    left = [ident for (ident,) in connection.execute(wanted).all()]
     for begin in range(0, len(left), CHUNK):
         ids = left[begin : begin + CHUNK]
         # The order of the ids is known: no database sorts whole rows for it.
         found = {row[0]: row for row in connection.execute(_AMONG, {IDS: ids}).all()}
         yield from _with_parts(connection, [found[ident] for ident in ids], ids)
+
+
+def _among(project_id: str | None, resource_type: str | None, *, offered: bool | None) -> Iterator[ColumnElement[bool]]:
+    """Yield the conditions of a list: see `each_lease`."""
+    if offered is not None:
+        is_offer = leases.c.status == LeaseStatus.OFFERED
+        yield is_offer if offered else ~is_offer
+    if project_id is not None:
+        yield leases.c.project_id == project_id
+    if resource_type is not None:
+        of_type = select(reservations.c.lease_id).where(reservations.c.resource_type == resource_type)
+        yield leases.c.id.in_(of_type)
 
 
 def _wanted(wanted: LeaseFilter) -> Iterator[ColumnElement[bool]]:
@@ -387,20 +394,22 @@ def save_lease(connection: Writer, before: Lease, after: Lease, now: datetime, *
         connection.execute(_SAVE_LEASE, values)
     else:
         connection.execute(_SAVE_UNCHANGED, {**values, "seen": before.generation})
-    for rare, statement in _SAVE_RARELY.items():
-        new = written(LEASE, saved, rare)
-        if new != written(LEASE, before, rare):
-            connection.execute(statement, {"key": saved.id, **new})
-    changed_parts = [_keyed(RESERVATION, part) for part, changed in parts if changed]
-    if changed_parts:
-        connection.execute(_SAVE_RESERVATION, changed_parts)
-    changed_moments = [_keyed(EVENT, each) for each, changed in moments if changed]
-    if changed_moments:
-        connection.execute(_SAVE_EVENT, changed_moments)
+    _save_rare(connection, before, saved)
+    for statement, fields, stamped in ((_SAVE_RESERVATION, RESERVATION, parts), (_SAVE_EVENT, EVENT, moments)):
+        changed = [_keyed(fields, each) for each, is_changed in stamped if is_changed]
+        if changed:
+            connection.execute(statement, changed)
     if before.status is not LeaseStatus.OFFERED or saved.deleted_at is None:
         # An offer that lapses never was a lease, so it has no past.
         note(connection, saved)
     return saved
+
+
+def _save_rare(connection: Writer, before: Lease, saved: Lease) -> None:
+    for rare, statement in _SAVE_RARELY.items():
+        new = written(LEASE, saved, rare)
+        if new != written(LEASE, before, rare):
+            connection.execute(statement, {"key": saved.id, **new})
 
 
 def _stamped(before: Sequence[Part], after: Sequence[Part], now: datetime) -> list[tuple[Part, bool]]:

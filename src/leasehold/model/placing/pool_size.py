@@ -127,6 +127,7 @@ def plan(
     ).plan()
 
 
+_NOT_NEEDED = "Nothing is promised on it, and no lease that waits needs it"
 _TOO_FEW = "too few hosts that it asks for are free or can be drawn"
 
 
@@ -218,24 +219,33 @@ class _PoolPlanning:
 
     def _told(self, serves: Mapping[int, int], unmet: Sequence[HostNeed], floor: int) -> PoolPlan:
         by_number = {each.number: each for each in self._hosts}
-        draw = [by_number[number] for number in self._drawable if number in serves]
-        give_back = [by_number[number] for number in reversed(self._leaving) if number not in serves]
-        reasons = {number: self._names[key] for number, key in serves.items()}
-        reasons |= {each.number: "Nothing is promised on it, and no lease that waits needs it" for each in give_back}
+        draw = tuple(by_number[number] for number in self._drawable if number in serves)
+        give_back = tuple(by_number[number] for number in reversed(self._leaving) if number not in serves)
         spare = [each for each in self._hosts if each.free(self._now + self._size.lead)]
-        idle = [each for each in spare if each.promised is None]
-        seconds = int(self._size.lead.total_seconds())
+        idle = tuple(each for each in spare if each.promised is None)
+        beside = sum(serves.get(each.number, floor) == floor for each in spare)
+        reasons = {
+            **dict.fromkeys((each.number for each in idle), f"It has been in the pool for less than {self._seconds} s"),
+            **{number: self._names[key] for number, key in serves.items()},
+            **dict.fromkeys((each.number for each in give_back), _NOT_NEEDED),
+        }
+        return PoolPlan(draw, give_back, self._why(unmet, beside), idle, reasons)
+
+    def _why(self, unmet: Sequence[HostNeed], beside: int) -> tuple[str, ...]:
+        """Return the sentences of a plan; `beside` are the hosts that may stay free for the floor."""
         ceiling = "not set" if self._size.ceiling is None else self._size.ceiling
-        reasons = {each.number: f"It has been in the pool for less than {seconds} s" for each in idle} | reasons
         coming = sum(each.comes for each in self._hosts)
-        beside = sum(each.number not in serves or serves[each.number] == floor for each in spare)
-        why = (
+        inside, within, floor = len(self._inside), self._seconds, self._size.floor
+        return (
             f"Leases that wait: {len(self._needs)}; what {len(unmet)} of them ask for is not there or to be drawn.",
-            f"Hosts beside those with nothing promised within {seconds} s: {beside}; the floor is {self._size.floor}.",
-            f"Hosts of the reservation pool: {len(self._inside)}, {coming} are on their way; the ceiling is {ceiling}.",
+            f"Hosts beside those with nothing promised within {within} s: {beside}; the floor is {floor}.",
+            f"Hosts of the reservation pool: {inside}, {coming} are on their way; the ceiling is {ceiling}.",
             *(f"Nothing is drawn for lease {need.lease_id}: it needs {need.hosts}, and {_TOO_FEW}." for need in unmet),
         )
-        return PoolPlan(tuple(draw), tuple(give_back), why, tuple(idle), reasons)
+
+    @property
+    def _seconds(self) -> int:
+        return int(self._size.lead.total_seconds())
 
 
 def _soonest(host: DrawCandidate) -> tuple[bool, bool, datetime | None, int]:

@@ -77,7 +77,7 @@ class NewAllocation:
 
 
 @dataclass(frozen=True, slots=True)
-class Allocations:
+class KeptAllocations:
     """The allocations to write, and the ids of the reservations that get less than Blazar allocated to them."""
 
     kept: Sequence[NewAllocation]
@@ -86,7 +86,7 @@ class Allocations:
 
 def allocations(
     rows: BlazarRows, leases: Sequence[Lease], resources: Iterable[NewResource], now: datetime, findings: Findings
-) -> Allocations:
+) -> KeptAllocations:
     """Return the allocations without double bookings; add a finding for each conflict."""
     by_key = {resource.key: resource for resource in resources}
     candidates: dict[Key, list[NewAllocation]] = defaultdict(list)
@@ -110,7 +110,7 @@ def allocations(
                 short.add(each.part.id)
         kept.extend(here)
     short |= _lacking(leases, kept, short, now, findings)
-    return Allocations(kept, frozenset(short))
+    return KeptAllocations(kept, frozenset(short))
 
 
 def _lacking(

@@ -38,7 +38,7 @@ _NOT_BEGUN = (EventStatus.UNDONE, EventStatus.UNDONE)
 """The same for any other status."""
 
 
-class Leases:
+class LeaseReader:
     """Converts rows to leases and adds a finding for each row that does not fit."""
 
     def __init__(self, rows: BlazarRows, now: datetime, findings: Findings) -> None:

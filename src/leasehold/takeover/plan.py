@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from leasehold.takeover import resources
 from leasehold.takeover.allocations import allocations
 from leasehold.takeover.findings import Findings, ImportFinding
-from leasehold.takeover.leases import Leases
+from leasehold.takeover.leases import LeaseReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -51,7 +51,7 @@ def make_plan(rows: BlazarRows, now: datetime) -> ImportPlan:
     _orphans(rows, findings)
     definitions = resources.property_definitions(rows, findings)
     found = [*resources.hosts(rows, definitions, now, findings), *resources.floating_ips(rows, now, findings)]
-    leases = Leases(rows, now, findings).all()
+    leases = LeaseReader(rows, now, findings).all()
     allocated = allocations(rows, leases, found, now, findings)
     return ImportPlan(
         definitions, found, [_flagged(lease, allocated.short) for lease in leases], allocated.kept, findings.entries

@@ -7,7 +7,7 @@ import pytest
 from leasehold_nova.decision import (
     FLAVOR_KEY,
     LEASE_KEY,
-    Decision,
+    FilterDecision,
     FilterOptions,
     HostAggregate,
     Request,
@@ -55,7 +55,7 @@ def existing(*names: str, over: tuple[str, ...], extra_specs: dict[str, str] | N
     return Request(PROJECT, names, flavor_extra_specs=extra_specs or {}, over=frozenset(over))
 
 
-def check(decision: Decision, *, row: int, passes: bool) -> None:
+def check(decision: FilterDecision, *, row: int, passes: bool) -> None:
     assert (decision.row, decision.passes) == (row, passes), decision
     assert decision.reason
 

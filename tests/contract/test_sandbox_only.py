@@ -12,7 +12,7 @@ import pytest
 
 from leasehold.cloud.ports import Cloud, CloudPermanentError, CloudTransientError, Flavor, Inventory
 from leasehold.cloud.sandbox import seed
-from leasehold.cloud.sandbox.boots import Order
+from leasehold.cloud.sandbox.boots import BootOrder
 from leasehold.cloud.sandbox.cloud import VERBS, sandbox
 from leasehold.cloud.sandbox.faults import Fault, Faults
 from leasehold.cmd.sandbox import add_commands
@@ -251,7 +251,7 @@ def test_only_an_active_server_is_shelved(cloud: SandboxCloud) -> None:
 
 
 def test_a_boot_in_steps_is_a_boot(cloud: SandboxCloud) -> None:
-    boot = cloud.servers.begin_boot(Order("a", "demo", "m1.small"))
+    boot = cloud.servers.begin_boot(BootOrder("a", "demo", "m1.small"))
     assert not cloud.servers.all()
     assert cloud.providers.claim_rest("cmp-07") == frozenset()
     boot = cloud.servers.claim_boot(boot)
@@ -262,14 +262,14 @@ def test_a_boot_in_steps_is_a_boot(cloud: SandboxCloud) -> None:
 
 
 def test_a_boot_that_is_deleted_on_its_way_never_lands(cloud: SandboxCloud) -> None:
-    boot = cloud.servers.claim_boot(cloud.servers.begin_boot(Order("a", "demo", "m1.small")))
+    boot = cloud.servers.claim_boot(cloud.servers.begin_boot(BootOrder("a", "demo", "m1.small")))
     cloud.servers.delete(boot.server.id)
     cloud.servers.land_boot(boot)
     assert not cloud.servers.all()
 
 
 def test_a_boot_that_claims_after_us_is_refused(cloud: SandboxCloud) -> None:
-    boot = cloud.servers.begin_boot(Order("a", "demo", "m1.small"))
+    boot = cloud.servers.begin_boot(BootOrder("a", "demo", "m1.small"))
     cloud.providers.claim_rest(ROOMIEST)
     boot = cloud.servers.claim_boot(boot)
     cloud.servers.land_boot(boot)
@@ -279,7 +279,7 @@ def test_a_boot_that_claims_after_us_is_refused(cloud: SandboxCloud) -> None:
 
 def test_a_boot_that_has_passed_the_scheduler_gets_room_on_a_host_that_is_disabled_since(cloud: SandboxCloud) -> None:
     """As at Placement: a disabled service keeps the scheduler away, and nobody else."""
-    boot = cloud.servers.begin_boot(Order("a", "demo", "m1.small"))
+    boot = cloud.servers.begin_boot(BootOrder("a", "demo", "m1.small"))
     cloud.hypervisors.set_health(ROOMIEST, enabled=False)
     cloud.servers.land_boot(cloud.servers.claim_boot(boot))
     assert [each.id for each in cloud.servers.on_host(ROOMIEST)] == [boot.server.id]

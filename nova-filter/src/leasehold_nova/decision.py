@@ -84,7 +84,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class FilterDecision:
     """Whether the host passes, the row of the contract's table that decided, and the reason as text."""
 
     passes: bool
@@ -122,13 +122,13 @@ def pools(aggregates: Iterable[HostAggregate], options: FilterOptions) -> tuple[
     )
 
 
-def decide(request: Request, aggregates: Sequence[HostAggregate], options: FilterOptions) -> Decision:
+def decide(request: Request, aggregates: Sequence[HostAggregate], options: FilterOptions) -> FilterDecision:
     """Decide whether a host in these aggregates may take the request (contract nova-filter §3)."""
     request, host_pools = _without_own(request, aggregates), pools(aggregates, options)
     for applies, answer in _TABLE:
         if applies(request, host_pools, options):
             return answer(request, host_pools, aggregates, options)
-    return Decision(passes=True, row=9, reason="an ordinary request on a host that is in no pool")
+    return FilterDecision(passes=True, row=9, reason="an ordinary request on a host that is in no pool")
 
 
 def _without_own(request: Request, aggregates: Sequence[HostAggregate]) -> Request:
@@ -162,38 +162,44 @@ def _ordinary_on_pool(_request: Request, host_pools: Sequence[HostAggregate], _o
 
 def _hint_answer(
     request: Request, host_pools: Sequence[HostAggregate], _aggregates: Sequence[HostAggregate], options: FilterOptions
-) -> Decision:
+) -> FilterDecision:
     """Rows 1 to 4."""
     named = [
         pool for pool in host_pools if not hints_for(pool.name, pool.metadata).isdisjoint(request.reservation_hints)
     ]
     for pool in named:
         if truthy(pool.metadata.get(request.project_id)):
-            return Decision(
+            return FilterDecision(
                 passes=True, row=1, reason=f"reservation {pool.name} is open to project {request.project_id}"
             )
         if pool.metadata.get(options.owner_key) == request.project_id:
-            return Decision(passes=True, row=2, reason=f"project {request.project_id} owns reservation {pool.name}")
+            return FilterDecision(
+                passes=True, row=2, reason=f"project {request.project_id} owns reservation {pool.name}"
+            )
     if named:
         names = ", ".join(pool.name for pool in named)
-        return Decision(passes=False, row=3, reason=f"project {request.project_id} may not use reservation {names}")
-    return Decision(passes=False, row=4, reason="the host is in none of the requested reservations")
+        return FilterDecision(
+            passes=False, row=3, reason=f"project {request.project_id} may not use reservation {names}"
+        )
+    return FilterDecision(passes=False, row=4, reason="the host is in none of the requested reservations")
 
 
 def _flavor_answer(
     request: Request, _pools: Sequence[HostAggregate], aggregates: Sequence[HostAggregate], options: FilterOptions
-) -> Decision:
+) -> FilterDecision:
     """Row 5."""
     if not options.strict_flavors:
-        return Decision(passes=True, row=5, reason="the flavor belongs to a reservation")
+        return FilterDecision(passes=True, row=5, reason="the flavor belongs to a reservation")
     reservation = request.flavor_extra_specs[FLAVOR_KEY]
     members = _of(reservation, aggregates)
     if not members:
-        return Decision(passes=False, row=5, reason=f"the host is not part of the flavor's reservation {reservation}")
+        return FilterDecision(
+            passes=False, row=5, reason=f"the host is not part of the flavor's reservation {reservation}"
+        )
     if not any(_tenant_fits(aggregate, request.project_id) for aggregate in members):
         reason = f"reservation {reservation} is not for project {request.project_id}"
-        return Decision(passes=False, row=5, reason=reason)
-    return Decision(passes=True, row=5, reason=f"the host is part of the flavor's reservation {reservation}")
+        return FilterDecision(passes=False, row=5, reason=reason)
+    return FilterDecision(passes=True, row=5, reason=f"the host is part of the flavor's reservation {reservation}")
 
 
 def _tenant_fits(aggregate: HostAggregate, project_id: str) -> bool:
@@ -204,13 +210,13 @@ def _tenant_fits(aggregate: HostAggregate, project_id: str) -> bool:
 
 def _preemptible_answer(
     _request: Request, host_pools: Sequence[HostAggregate], aggregates: Sequence[HostAggregate], options: FilterOptions
-) -> Decision:
+) -> FilterDecision:
     """Rows 6 and 7."""
     if any(RESERVATION_KEY in aggregate.metadata for aggregate in aggregates):
-        return Decision(passes=False, row=7, reason="the host has room that is reserved for instances")
+        return FilterDecision(passes=False, row=7, reason="the host has room that is reserved for instances")
     if [pool.name for pool in host_pools] == [options.preemptible_aggregate]:
-        return Decision(passes=True, row=6, reason="preemptible servers may use unleased hosts")
-    return Decision(
+        return FilterDecision(passes=True, row=6, reason="preemptible servers may use unleased hosts")
+    return FilterDecision(
         passes=False, row=7, reason=f"preemptible servers may only use hosts of {options.preemptible_aggregate}"
     )
 
@@ -220,16 +226,16 @@ def _pool_answer(
     host_pools: Sequence[HostAggregate],
     _aggregates: Sequence[HostAggregate],
     _options: FilterOptions,
-) -> Decision:
+) -> FilterDecision:
     """Row 8."""
     names = ", ".join(pool.name for pool in host_pools)
-    return Decision(
+    return FilterDecision(
         passes=False, row=8, reason=f"the host is kept for reservations ({names}) and the request names none"
     )
 
 
 _Applies = Callable[[Request, Sequence[HostAggregate], FilterOptions], bool]
-_Answer = Callable[[Request, Sequence[HostAggregate], Sequence[HostAggregate], FilterOptions], Decision]
+_Answer = Callable[[Request, Sequence[HostAggregate], Sequence[HostAggregate], FilterOptions], FilterDecision]
 
 _TABLE: tuple[tuple[_Applies, _Answer], ...] = (
     (_hinted, _hint_answer),

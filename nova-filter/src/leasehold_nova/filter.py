@@ -11,7 +11,7 @@ from nova.scheduler.utils import request_is_rebuild
 from oslo_log import log as logging
 
 from leasehold_nova import options
-from leasehold_nova.decision import RESERVATION_KEY, Decision, HostAggregate, Request, decide, hints, hints_for
+from leasehold_nova.decision import RESERVATION_KEY, FilterDecision, HostAggregate, Request, decide, hints, hints_for
 from leasehold_nova.reservations import over
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class LeaseholdFilter(filters.BaseHostFilter):  # type: ignore[misc]  # Nova has
         """Return whether one host passes: Nova's other interface of a filter; the scheduler calls `filter_all`."""
         return self._decide(_judged_now(filter_properties, [host_state]), host_state).passes
 
-    def _decide(self, request: Request, host_state: Any) -> Decision:
+    def _decide(self, request: Request, host_state: Any) -> FilterDecision:
         decision = decide(request, aggregates_of(host_state), self._options)
         if not decision.passes:
             LOG.debug(

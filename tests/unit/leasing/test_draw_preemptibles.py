@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import update
 
-from leasehold.cloud.sandbox.boots import Order
+from leasehold.cloud.sandbox.boots import BootOrder
 from leasehold.cloud.sandbox.tables import servers
 from leasehold.features.preemption.options import PreemptionSettings
 from leasehold.features.preemption.use import warn_preemptibles
@@ -151,8 +151,8 @@ def test_who_cannot_be_moved_is_named_without_those_that_stay(world: World) -> N
 # ------------------------------------------------------------ boots on their way
 
 
-def order(name: str) -> Order:
-    return Order(name, "alt", "m1.small", (), preemptible=False)
+def order(name: str) -> BootOrder:
+    return BootOrder(name, "alt", "m1.small", (), preemptible=False)
 
 
 def test_a_boot_on_its_way_keeps_the_host_from_being_drawn(world: World) -> None:

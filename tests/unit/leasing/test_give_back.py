@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import select, update
 
-from leasehold.cloud.sandbox.boots import Order
+from leasehold.cloud.sandbox.boots import BootOrder
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.db.tables import allocations, outbox
 from leasehold.features.maintenance.model import MaintenanceConflictError
@@ -150,7 +150,7 @@ def test_a_lease_that_never_started_gives_nothing_back(world: World) -> None:
 def test_a_boot_that_is_on_its_way_takes_the_host_along(world: World) -> None:
     lease = world.active(hosts(1, **GIVE), end=1)
     servers = world.cloud.servers
-    boot = servers.claim_boot(servers.begin_boot(Order("late", "demo", "m1.small", (lease.reservations[0].id,))))
+    boot = servers.claim_boot(servers.begin_boot(BootOrder("late", "demo", "m1.small", (lease.reservations[0].id,))))
     run_until(world, world.hour(1.1))
     servers.land_boot(boot)
     assert (world.status(lease), host_of(world, "late")) == ("TERMINATED", *shared(world))
@@ -160,7 +160,7 @@ def test_a_boot_that_is_on_its_way_takes_the_host_along(world: World) -> None:
 def test_a_boot_that_comes_after_the_look_is_refused(world: World) -> None:
     lease = world.active(hosts(1, **GIVE), end=1)
     servers = world.cloud.servers
-    boot = servers.begin_boot(Order("late", "demo", "m1.small", (lease.reservations[0].id,)))
+    boot = servers.begin_boot(BootOrder("late", "demo", "m1.small", (lease.reservations[0].id,)))
     late: list[str] = []
     world.clock.set(world.hour(1))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import select, update
 
-from leasehold.cloud.sandbox.boots import Order
+from leasehold.cloud.sandbox.boots import BootOrder
 from leasehold.db.allocation import end_allocations, held_on
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.state_gauges import read_state_gauges
@@ -190,8 +190,8 @@ def test_a_boot_that_has_passed_the_scheduler_does_not_land_on_a_drawn_host(worl
     check_settled(world, "cmp-01", SHARED)
 
 
-def order(name: str) -> Order:
-    return Order(name, "alt", "m1.small", (), preemptible=False)
+def order(name: str) -> BootOrder:
+    return BootOrder(name, "alt", "m1.small", (), preemptible=False)
 
 
 def test_a_host_that_is_not_empty_in_time_goes_back_as_it_was(world: World) -> None:

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import select
 
 from leasehold.cloud.ports import CloudError
-from leasehold.cloud.sandbox.boots import Order
+from leasehold.cloud.sandbox.boots import BootOrder
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.db.tables import outbox, segments
 from leasehold.model.errors import InvalidInputError
@@ -180,7 +180,7 @@ def test_a_boot_that_is_on_its_way_keeps_its_host(world: World) -> None:
     run_until(world, world.hour(0) + timedelta(seconds=SECONDS - 1))
     servers = world.cloud.servers
     hint = (lease.reservations[0].id,)
-    early, late = (servers.begin_boot(Order(name, "demo", "m1.small", hint, preemptible=False)) for name in "ab")
+    early, late = (servers.begin_boot(BootOrder(name, "demo", "m1.small", hint, preemptible=False)) for name in "ab")
     early = servers.claim_boot(early)
     run_for(world, seconds=1)
     assert len(world.holds(lease)) == 1
@@ -195,7 +195,7 @@ def test_a_boot_that_is_on_its_way_keeps_its_host(world: World) -> None:
 def test_a_boot_that_has_only_passed_the_scheduler_does_not_land_on_a_host_that_was_released(world: World) -> None:
     lease = world.active(hosts(1, **NO_SHOW), end=2)
     servers = world.cloud.servers
-    order = Order("late", "demo", "m1.small", (lease.reservations[0].id,), preemptible=False)
+    order = BootOrder("late", "demo", "m1.small", (lease.reservations[0].id,), preemptible=False)
     booting: list[Any] = []
     run_until(world, world.hour(0) + timedelta(seconds=SECONDS - 1))
 
@@ -213,7 +213,7 @@ def test_a_boot_of_slots_that_is_on_its_way_keeps_its_host(world: World) -> None
     run_until(world, world.hour(0) + timedelta(seconds=SECONDS - 1))
     servers = world.cloud.servers
     boot = servers.claim_boot(
-        servers.begin_boot(Order("late", "demo", lease.reservations[0].id, (), preemptible=False))
+        servers.begin_boot(BootOrder("late", "demo", lease.reservations[0].id, (), preemptible=False))
     )
     run_for(world, seconds=1)
     assert world.holds(lease) == {label_of(world, boot.server.service_host): 1}

@@ -16,7 +16,7 @@ import pytest
 
 from leasehold.calendar.index import Calendar
 from leasehold.leasing.deciding.decide import Asked, RefusedError, Terms, decide
-from leasehold.leasing.deciding.rebinding_search import Movable, RoomMade, make_room
+from leasehold.leasing.deciding.rebinding_search import Reassignable, RoomMade, make_room
 from leasehold.model.allocation import Allocation
 from leasehold.model.budget import Budget
 from leasehold.model.resource import HOST_POOL
@@ -169,7 +169,7 @@ def searched(case: Case) -> RoomMade | None:
         for number in range(1, case.hosts + 1)
     ]
     rows: list[Row] = []
-    movable: list[Movable] = []
+    movable: list[Reassignable] = []
     for at, (wish, has) in enumerate(case.there):
         kind, request = wish.kind, wish.kind.parse(wish.request)
         window, ident = hours(wish.start, wish.end), f"00000000-0000-0000-0000-0000000000{at:02}"
@@ -183,7 +183,7 @@ def searched(case: Case) -> RoomMade | None:
             Row(each.id, each.resource_number, start, end, each.slots, demand, ident, released=False) for each in held
         ]
         if at >= case.fixed:
-            movable.append(Movable(ident, f"lease-{at}", kind, request, held))
+            movable.append(Reassignable(ident, f"lease-{at}", kind, request, held))
     calendar.update(1, resources, columns(rows))
     snapshots = {HOST_POOL: calendar.snapshot(hours(0, 1).start)}
     window = hours(case.asked.start, case.asked.end)

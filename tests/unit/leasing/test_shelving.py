@@ -12,7 +12,7 @@ from sqlalchemy import insert, literal, select, update
 from leasehold.api.versions import V1_1, V1_2
 from leasehold.api.views.lease import show_reservation
 from leasehold.cloud.ports import CloudPermanentError
-from leasehold.cloud.sandbox.boots import Order
+from leasehold.cloud.sandbox.boots import BootOrder
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.cloud.sandbox.images import SERVICE
 from leasehold.cloud.sandbox.tables import aggregate_hosts, aggregates, servers
@@ -194,7 +194,7 @@ def test_a_server_that_its_owner_deletes_meanwhile_is_forgotten(world: World) ->
 
 def test_a_boot_that_lands_while_the_hosts_are_left_is_not_deleted_but_shelved(world: World) -> None:
     lease = shelving(world)
-    order = Order("landing", "demo", "m1.small", (lease.reservations[0].id,))
+    order = BootOrder("landing", "demo", "m1.small", (lease.reservations[0].id,))
     run_until(world, world.hour(2.9))
     boot = world.cloud.servers.claim_boot(world.cloud.servers.begin_boot(order))
     world.clock.set(world.hour(3))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sqlalchemy import select, update
 
 from leasehold.cloud.sandbox import tables as sandbox_tables
-from leasehold.cloud.sandbox.boots import Order
+from leasehold.cloud.sandbox.boots import BootOrder
 from leasehold.db.tables import segments
 from leasehold.leasing.amend import amend_lease, try_amendment
 from leasehold.leasing.steps.vacating import _adding_up
@@ -377,7 +377,7 @@ def test_a_boot_that_is_on_its_way_keeps_its_host(world: World) -> None:
     lease = world.active(hosts(2), end=2)
     servers = world.cloud.servers
     boot = servers.claim_boot(
-        servers.begin_boot(Order("late", "demo", "m1.small", (lease.reservations[0].id,), preemptible=False))
+        servers.begin_boot(BootOrder("late", "demo", "m1.small", (lease.reservations[0].id,), preemptible=False))
     )
     assert boot.server.service_host == "cmp-01"
     drop(world, lease, "cmp-01")

@@ -13,7 +13,7 @@ from sqlalchemy import insert
 from leasehold.cloud.fenced import fenced
 from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, Inventory
 from leasehold.cloud.sandbox import tables
-from leasehold.cloud.sandbox.boots import Order
+from leasehold.cloud.sandbox.boots import BootOrder
 from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.conf.settings import CloudSettings
@@ -39,8 +39,8 @@ ACTIVE, ENDED = Wanted.ACTIVE, Wanted.ENDED
 HOSTS = TYPES.get("physical:host")
 NUMBER, HOST, PROVIDER = 3, "cmp-03", "cmp-03.example"
 """The host with the most free VCPUs of the free pool, where the scheduler sends every preemptible server."""
-PREEMPTIBLE = Order("preemptible", "alt", "m1.small", preemptible=True)
-OWNERS = Order("the owner's", PROJECT, "m1.small", (OURS,))
+PREEMPTIBLE = BootOrder("preemptible", "alt", "m1.small", preemptible=True)
+OWNERS = BootOrder("the owner's", PROJECT, "m1.small", (OURS,))
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ class Late:
     `in_time` is false if our claim was released again before that call.
     """
 
-    def __init__(self, scene: Scene, order: Order, number: int, *, at_once: bool) -> None:
+    def __init__(self, scene: Scene, order: BootOrder, number: int, *, at_once: bool) -> None:
         self.scene, self.number, self.at_once = scene, number, at_once
         self.boot = scene.cloud.servers.begin_boot(order)
         assert self.boot.server.service_host == HOST
@@ -164,7 +164,7 @@ def test_users_who_keep_booting_preemptible_servers_delay_a_start_by_an_attempt_
 def test_a_boot_on_its_way_is_awaited_and_deleted_only_if_it_is_preemptible(scene: Scene) -> None:
     """A server of somebody else may be a late boot, which the next attempt finds on the host (decision 0022)."""
     scene.cloud.aggregates.remove_host(FREEPOOL, HOST)
-    boot = scene.cloud.servers.begin_boot(Order("stranger", "alt", "m1.xlarge"))
+    boot = scene.cloud.servers.begin_boot(BootOrder("stranger", "alt", "m1.xlarge"))
     scene.cloud.aggregates.add_host(FREEPOOL, HOST)
     boot = replace(boot, server=replace(boot.server, service_host=HOST), providers=on(scene, boot.providers))
     scene.cloud.servers.claim_boot(boot)

@@ -47,7 +47,7 @@ _FORGET_SERVERS = delete(servers).where(servers.c.id.in_(bindparam("numbers", ex
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class BootOrder:
     """What a user asks for; `preemptible` acts like the flavor's extra spec `blazar:preemptible`."""
 
     name: str
@@ -71,7 +71,7 @@ class Boot:
     fault: str | None
 
 
-def choose_host(connection: Connection, order: Order, options: FilterOptions, now: datetime) -> Boot:
+def choose_host(connection: Connection, order: BootOrder, options: FilterOptions, now: datetime) -> Boot:
     """Choose the host of a new server; raises CloudPermanentError if the project may not use the flavor."""
     flavor = _usable_flavor(connection, order.flavor_id, order.project_id)
     specs = dict(flavor.extra_specs) | ({PREEMPTIBLE_KEY: "true"} if order.preemptible else {})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, bindparam, case, exists, or_, select, update
 
 from leasehold.cloud.ports import Server
-from leasehold.cloud.sandbox.boots import Boot, Order, choose_host, claim, forget, land, move, store
+from leasehold.cloud.sandbox.boots import Boot, BootOrder, choose_host, claim, forget, land, move, store
 from leasehold.cloud.sandbox.faults import database_errors, verb
 from leasehold.cloud.sandbox.images import forget_shelved, lose_uploads
 from leasehold.cloud.sandbox.port import (
@@ -184,12 +184,12 @@ class SandboxServers(Port):
         with database_errors("servers.boot"), locked(self.engine, SCHEDULER) as connection:
             now = self.clock()
             forget(connection, connection.execute(_GONE, {"now": now}).scalars().all())
-            order = Order(name, project_id, flavor_id, tuple(reservation_hints), preemptible)
+            order = BootOrder(name, project_id, flavor_id, tuple(reservation_hints), preemptible)
             boot = choose_host(connection, order, self._options(connection), now)
             store(connection, boot, landed=True)
         return boot.server
 
-    def begin_boot(self, order: Order) -> Boot:
+    def begin_boot(self, order: BootOrder) -> Boot:
         """Choose a host, as Nova's scheduler does before it claims anything; raises CloudPermanentError like `boot`."""
         with reading(self.engine) as connection:
             return choose_host(connection, order, self._options(connection), self.clock())

@@ -38,7 +38,7 @@ _BUG = "A bug in %s: other resources for reservation %s of lease %s could not be
 
 
 @dataclass(frozen=True, slots=True)
-class Movable:
+class Reassignable:
     """A reservation of another lease that may get other resources; `held` are its allocations, all with one window.
 
     It gets only what its `projects` may use, and what has its `default` properties if what it has now has them: its
@@ -73,7 +73,7 @@ class Movable:
 class Move:
     """What a reservation has afterwards: as much as before, in the same window."""
 
-    of: Movable
+    of: Reassignable
     picks: tuple[Pick, ...]
 
 
@@ -96,7 +96,7 @@ class RoomMade:
 
 
 def make_room(
-    snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], terms: Terms, pool: str, movable: Sequence[Movable]
+    snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], terms: Terms, pool: str, movable: Sequence[Reassignable]
 ) -> RoomMade | None:
     """Return how a lease that was refused in `pool` fits if some of `movable` move within it; None if nothing is found.
 
@@ -114,7 +114,7 @@ class _RoomSearch:
     asked: Sequence[Asked]
     terms: Terms
     pool: str
-    movable: Sequence[Movable]
+    movable: Sequence[Reassignable]
 
     def found(self) -> RoomMade | None:
         """Return the first room found; there is none if the lease does not fit without all that may move either."""
@@ -124,7 +124,7 @@ class _RoomSearch:
 
     # ------------------------------------------------------------ the ways to move
 
-    def _helpful(self) -> Iterator[tuple[Movable, Snapshot, list[Sequence[Pick]]]]:
+    def _helpful(self) -> Iterator[tuple[Reassignable, Snapshot, list[Sequence[Pick]]]]:
         """Yield each reservation without which the lease fits, with the pool without it, and what the lease gets."""
         for one in sorted(filter(self._in_the_way, self.movable), key=lambda each: (len(each.held), each.amount)):
             gap = self._without([one])
@@ -198,7 +198,7 @@ class _RoomSearch:
                 return room
         return None
 
-    def _settled(self, picks: list[Sequence[Pick]], view: Snapshot, out: Sequence[Movable]) -> RoomMade | None:
+    def _settled(self, picks: list[Sequence[Pick]], view: Snapshot, out: Sequence[Reassignable]) -> RoomMade | None:
         """Place these reservations again beside the lease, those first that can stay as they are."""
         displaced = []
         for each in sorted(out, key=_by_start):
@@ -209,7 +209,7 @@ class _RoomSearch:
         return self._placed_again(picks, view, displaced, keeps=True)
 
     def _placed_again(
-        self, picks: list[Sequence[Pick]] | None, view: Snapshot, order: Iterable[Movable], *, keeps: bool
+        self, picks: list[Sequence[Pick]] | None, view: Snapshot, order: Iterable[Reassignable], *, keeps: bool
     ) -> RoomMade | None:
         """Place these reservations in this order, and then the lease, if it has no `picks` yet."""
         moves: list[Move] = []
@@ -231,12 +231,12 @@ class _RoomSearch:
     def _margin(self) -> timedelta:
         return self.terms.margins.of(self.pool)
 
-    def _in_the_way(self, one: Movable) -> bool:
+    def _in_the_way(self, one: Reassignable) -> bool:
         held = held_longest(self.terms.reserved, (part.ending for part in self.asked))
         (start, end), (begin, over) = instants(held.widened(self._margin)), one.window.seconds
         return begin < end and over > start
 
-    def _without(self, out: Iterable[Movable]) -> Snapshot:
+    def _without(self, out: Iterable[Reassignable]) -> Snapshot:
         return self.snapshots[self.pool].without([each.id for each in out])
 
     def _decided(self, view: Snapshot) -> list[Sequence[Pick]] | None:
@@ -259,7 +259,7 @@ class _RoomSearch:
                 view = view.booked(taken, self.terms.held(part.ending))
         return view
 
-    def _placed(self, one: Movable, view: Snapshot, held: tuple[Pick, ...] | None = None) -> Sequence[Pick] | None:
+    def _placed(self, one: Reassignable, view: Snapshot, held: tuple[Pick, ...] | None = None) -> Sequence[Pick] | None:
         """Return all that a reservation gets in this view, as its kind chooses it; None if it does not fit.
 
         It keeps of `held` what it can, by default of all that it has.
@@ -290,16 +290,16 @@ class _RoomSearch:
         return outcome if whole and not isinstance(outcome, Refusal) else None
 
 
-def _by_start(one: Movable) -> tuple[Any, ...]:
+def _by_start(one: Reassignable) -> tuple[Any, ...]:
     return one.window.start, one.id
 
 
-def _by_size(one: Movable) -> tuple[Any, ...]:
+def _by_size(one: Reassignable) -> tuple[Any, ...]:
     """Order the whole before the slots, and the large and long before the others."""
     return any(each.demand is not None for each in one.held), -one.amount, -one.window.duration, one.id
 
 
-def _same(picks: Sequence[Pick] | None, one: Movable) -> bool:
+def _same(picks: Sequence[Pick] | None, one: Reassignable) -> bool:
     """Say whether a reservation has the same amount of the same resources as it has now."""
     if picks is None:
         return False

@@ -18,7 +18,7 @@ from leasehold.calendar.snapshot import instants
 from leasehold.db.leases.lease import find_lease
 from leasehold.db.leases.rebinding import unstarted_on
 from leasehold.leasing.deciding.allocations import held_by
-from leasehold.leasing.deciding.rebinding_search import Movable, make_room
+from leasehold.leasing.deciding.rebinding_search import Reassignable, make_room
 from leasehold.model.errors import InvalidInputError, TakesTooLongError
 from leasehold.model.states import EventStatus, EventType, LeaseStatus
 from leasehold.model.terms.ending import held_longest
@@ -100,12 +100,12 @@ class Rebinding:
         """The moment up to which what begins stays where it is."""
         return self.locks.now + self.service.settings.leases.rebind_before_start
 
-    def _movable(self, numbers: Collection[int], window: Window, pool: str) -> list[Movable]:
+    def _movable(self, numbers: Collection[int], window: Window, pool: str) -> list[Reassignable]:
         found = unstarted_on(self.locks.connection, numbers, window, self._soon, MOST_MOVABLE)
         movable = (self._as_movable(each) for each in found if each.lease_id not in self.stay)
         return [each for each in movable if each is not None and each.kind.pool == pool]
 
-    def _as_movable(self, each: Unstarted) -> Movable | None:
+    def _as_movable(self, each: Unstarted) -> Reassignable | None:
         """Return a reservation that may move; None if its plugin is missing, or its owner may know what it has."""
         found = self.service.types.find(each.resource_type)
         if found is None or not found.kind.healed or found.kind.public:
@@ -116,7 +116,7 @@ class Rebinding:
             log.exception("A bug in %s: reservation %s cannot be read, so it stays", each.resource_type, each.id)
             return None
         default = each.default if each.default is not None and each.default.applied else None
-        return Movable(each.id, each.lease_id, found.kind, request, each.held, each.projects, default)
+        return Reassignable(each.id, each.lease_id, found.kind, request, each.held, each.projects, default)
 
     def _begun(self, moves: Sequence[Move]) -> set[str]:
         """Lock the leases that move, in the order of their ids, and return those that may not move any more."""

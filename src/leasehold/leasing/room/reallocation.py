@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -74,25 +75,34 @@ class Reallocation:
         An amendment that only shortens the window is never refused: a reservation that lost resources gets replacements
         if there are any; otherwise it keeps the rest.
         """
-        lease, window, parts = self.lease, self.window, self._parts
-        room = RoomMade([[held.pick for held in self._held(part)] for part in parts])
-        defaults: Mapping[str, DefaultProperties | None] = {}
-        shrinks = lease.window.start <= window.start and window.end <= lease.window.end
-        shrinks = shrinks and not any(map(self.amendment.asks_more, parts))
-        movable = not shrinks and not lease.reached(EventType.START) and lease.window.start >= to_minute(self.locks.now)
-        whole = not any(part.missing_resources for part in parts)
-        if not shrinks or (not whole and window.end > self.locks.now):
-            try:
-                (room, defaults), whole = self._decide(movable=movable), True
-            except LeaseholdError:
-                if not shrinks:
-                    raise
-        gets = list(zip(parts, room.picks, strict=True))
-        dropped = [part for part in lease.reservations if part.id in self.amendment.changes.drops]
+        lacks = any(part.missing_resources for part in self._parts)
+        if not self._shrinks:
+            return self._with(*self._decide(), whole=True)
+        if lacks and self.window.end > self.locks.now:
+            with suppress(LeaseholdError):
+                return self._with(*self._decide(), whole=True)
+        kept = RoomMade([[held.pick for held in self._held(part)] for part in self._parts])
+        return self._with(kept, {}, whole=not lacks)
+
+    @property
+    def _shrinks(self) -> bool:
+        """Whether nothing more is asked for, neither time nor resources."""
+        before, after = self.lease.window, self.window
+        return (
+            before.start <= after.start
+            and after.end <= before.end
+            and not any(map(self.amendment.asks_more, self._parts))
+        )
+
+    def _with(self, room: RoomMade, defaults: Mapping[str, DefaultProperties | None], *, whole: bool) -> Reallocated:
+        """Return how it is written that the reservations get this; all that they ask for, if the lease is `whole`."""
+        gets = list(zip(self._parts, room.picks, strict=True))
+        dropped = [part for part in self.lease.reservations if part.id in self.amendment.changes.drops]
         writes: list[Write] = [partial(write_moves, room.moves)] if room.moves else []
         for part, picks in (*gets, *((each, ()) for each in dropped)):
             writes += self._rewrite(part, picks)
-        failed = failed_resources(self.locks.connection) if any(part.missing_resources for part in parts) else {}
+        lacks = any(part.missing_resources for part in self._parts)
+        failed = failed_resources(self.locks.connection) if lacks else {}
         flags = {part.id: self._flags(part, picks, failed, whole=whole) for part, picks in gets}
         flags = {ident: replace(each, default=defaults.get(ident)) for ident, each in flags.items()}
         flags |= {part.id: Flags() for part in dropped}
@@ -142,7 +152,7 @@ class Reallocation:
         stuck = part.missing_resources and not numbers.isdisjoint(failed)
         return Flags(missing > 0 or stuck, other, missing)
 
-    def _decide(self, *, movable: bool) -> tuple[RoomMade, Mapping[str, DefaultProperties | None]]:
+    def _decide(self) -> tuple[RoomMade, Mapping[str, DefaultProperties | None]]:
         """Return what the reservations get, and by their ids what becomes of their default properties."""
         lease, parts, service = self.lease, self._parts, self.unit.service
         # A claim keeps the resource of its published offer, for which nobody else moves.
@@ -169,7 +179,7 @@ class Reallocation:
                 terms,
                 self._allowed,
                 service.settings.leases.explanation_seconds,
-                movable=movable,
+                movable=self._movable,
                 tells_disabled=self.amendment.tells_disabled and not claimed,
                 rebinding=None if claimed else Rebinding(service, self.locks, stay=frozenset({lease.id})),
                 extended=lease.window.end if self.window.end > lease.window.end else None,
@@ -179,6 +189,12 @@ class Reallocation:
                 check_left(left_by(part), want.held, picks, others[want.kind.pool], want.ending.held(reserved))
             gets = zip(parts, asked, room.picks, strict=True)
             return room, {part.id: judged(mine[want.kind.pool], want.default, picks) for part, want, picks in gets}
+
+    @property
+    def _movable(self) -> bool:
+        """Whether the lease may have another window than the one that is asked for."""
+        unstarted = not self.lease.reached(EventType.START)
+        return not self._shrinks and unstarted and self.lease.window.start >= to_minute(self.locks.now)
 
     def _asked(self, *, begun: bool) -> list[Asked]:
         """Return the request of each reservation for the decision; `begun` says that the new window has begun."""

@@ -33,7 +33,7 @@ seconds ?= 600
 database ?= mariadb
 soak: test-environment ## Everything at once for ten minutes: `make soak seconds=60 database=postgresql`
 	$(bin)/python -m tests.harness soak --seconds $(seconds) --database $(database)
-	LEASEHOLD_WHOLE=true $(bin)/pytest -q -n auto tests/features/lending/test_sub_lease.py -k each_call
+	LEASEHOLD_WHOLE=true $(bin)/pytest -q -n auto $$(grep -rl --include='test_*.py' 'from tests.selection import' tests)
 
 cloud: test-environment ## Start an OpenStack to test on, and say how to use it
 	@$(bin)/python -m tests.openstack.cloud start

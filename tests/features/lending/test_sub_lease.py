@@ -48,7 +48,7 @@ from tests.factory import (
     run_until,
     work_once,
 )
-from tests.selection import WHOLE
+from tests.selection import part_of_product
 from tests.stateful.audit import audit, audit_cloud, dump
 from tests.unit.leasing.looking import findings
 from tests.unit.leasing.test_host_interleaved import before_commit
@@ -663,8 +663,7 @@ def claimable(world: World) -> bool:
     return due is not None and due <= world.now()
 
 
-@pytest.mark.parametrize("number", range(1, 16))
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize(("step", "number"), part_of_product(STEPS, range(1, 16)))
 def test_a_manager_dies_at_each_call(world: World, step: str, number: int) -> None:
     lease, child = before(world, step)
     mine = world.servers()
@@ -691,17 +690,9 @@ DURING: dict[str, Callable[[World, Lease, Lease], Any]] = {
 }
 
 
-PLAYS = [
-    (step, number, what)
-    for first, step in enumerate(STEPS)
-    for second, number in enumerate([1, 2, 3, 4, 6, 8, 11])
-    for third, what in enumerate(DURING)
-    if WHOLE or (first + second + third) % len(DURING) == 0
-]
-"""Each two of a step, a call and what happens are together in one play; `make soak` has all three in each way."""
-
-
-@pytest.mark.parametrize(("step", "number", "what"), PLAYS)
+@pytest.mark.parametrize(
+    ("step", "number", "what"), part_of_product(STEPS, [1, 2, 3, 4, 6, 8, 11], list(DURING), one_in=5)
+)
 def test_something_happens_at_each_call(world: World, step: str, number: int, what: str) -> None:
     lease, child = before(world, step)
 

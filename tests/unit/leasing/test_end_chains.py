@@ -19,6 +19,7 @@ from leasehold.cloud.sandbox.faults import Fault
 from leasehold.cloud.sandbox.tables import servers, snapshots
 from leasehold.resource_types.end_actions import image_results, shelve, suspend
 from tests.factory import dies_at, flavors, hosts, instances, make_service, run_for, run_until
+from tests.selection import part_of_product
 from tests.unit.leasing.looking import findings, in_database
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ CHAINS = [
     hosts(**SHELVING),
 ]
 NAMES = ["hosts", "instances", "flavors", "given back", "shelved"]
+BY_NAME = dict(zip(NAMES, CHAINS, strict=True))
 
 
 @pytest.fixture
@@ -252,9 +254,9 @@ def check_limits(world: World, asked: Mapping[str, Any], pace: Pace, *, extra: b
 # ------------------------------------------------------------ failures
 
 
-@pytest.mark.parametrize("asked", CHAINS, ids=NAMES)
-@pytest.mark.parametrize("error", ["before", "after", "half", "reset"])
-def test_each_action_is_tried_again_when_a_call_fails(world: World, asked: Mapping[str, Any], error: Any) -> None:
+@pytest.mark.parametrize(("chain", "error"), part_of_product(NAMES, ["before", "after", "half", "reset"]))
+def test_each_action_is_tried_again_when_a_call_fails(world: World, chain: str, error: Any) -> None:
+    asked = BY_NAME[chain]
     lease = world.active(asked, end=3)
     world.boot(lease)
     run_until(world, world.hour(1.9))
@@ -264,11 +266,11 @@ def test_each_action_is_tried_again_when_a_call_fails(world: World, asked: Mappi
     check_done(world, lease, asked)
 
 
-@pytest.mark.parametrize("asked", [CHAINS[0], CHAINS[1], CHAINS[3], CHAINS[4]], ids=[*NAMES[:2], *NAMES[3:]])
-@pytest.mark.parametrize("number", range(1, 16))
-def test_nothing_is_done_twice_or_left_out_when_a_manager_dies(
-    world: World, asked: Mapping[str, Any], number: int
-) -> None:
+@pytest.mark.parametrize(
+    ("chain", "number"), part_of_product(["hosts", "instances", "given back", "shelved"], range(1, 16))
+)
+def test_nothing_is_done_twice_or_left_out_when_a_manager_dies(world: World, chain: str, number: int) -> None:
+    asked = BY_NAME[chain]
     lease = world.active(asked, end=3)
     world.boot(lease)
     run_until(world, world.hour(2.9))

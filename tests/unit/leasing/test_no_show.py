@@ -32,6 +32,7 @@ from tests.factory import (
     run_manager,
     run_until,
 )
+from tests.selection import part_of_product
 from tests.stateful.audit import audit
 from tests.unit.leasing.looking import findings, in_database
 
@@ -223,25 +224,32 @@ def test_a_boot_of_slots_that_is_on_its_way_keeps_its_host(world: World) -> None
     checked(world)
 
 
-@pytest.mark.parametrize("used", [False, True])
+CALLS_OF_A_RELEASE = {
+    "hosts": (
+        "servers.on_hosts",
+        "providers.claim_rest",
+        "aggregates.add_host",
+        "aggregates.remove_host",
+        "providers.release_claims",
+    ),
+    "instances": (
+        "servers.with_flavor",
+        "providers.usages",
+        "providers.remove_inventory",
+        "aggregates.remove_host",
+    ),
+}
+CALLS = [f"{kind} {verb}" for kind, verbs in CALLS_OF_A_RELEASE.items() for verb in verbs]
+
+
 @pytest.mark.parametrize(
-    ("asked", "verb"),
-    [
-        (hosts(2, **NO_SHOW), "servers.on_hosts"),
-        (hosts(2, **NO_SHOW), "providers.claim_rest"),
-        (hosts(2, **NO_SHOW), "aggregates.add_host"),
-        (hosts(2, **NO_SHOW), "aggregates.remove_host"),
-        (hosts(2, **NO_SHOW), "providers.release_claims"),
-        (instances(2, affinity=False, **NO_SHOW), "servers.with_flavor"),
-        (instances(2, affinity=False, **NO_SHOW), "providers.usages"),
-        (instances(2, affinity=False, **NO_SHOW), "providers.remove_inventory"),
-        (instances(2, affinity=False, **NO_SHOW), "aggregates.remove_host"),
-    ],
+    ("call", "used", "error"), part_of_product(CALLS, [False, True], ["before", "after"], one_in=2)
 )
-@pytest.mark.parametrize("error", ["before", "after"])
 def test_a_host_is_released_only_when_all_its_calls_succeeded(
-    world: World, asked: Mapping[str, Any], verb: str, error: Moment, *, used: bool
+    world: World, call: str, error: Moment, *, used: bool
 ) -> None:
+    kind, verb = call.split()
+    asked = TWO[0] if kind == "hosts" else TWO[1]
     lease = world.active(asked, end=5)
     if used:
         world.boot(lease)
@@ -262,9 +270,12 @@ def test_a_host_is_released_only_when_all_its_calls_succeeded(
     checked(world)
 
 
-@pytest.mark.parametrize("then", ["released", "amended", "never", "used", "deleted", "ended"])
 @pytest.mark.parametrize(
-    "verb", ["providers.claim_rest", "aggregates.add_host", "aggregates.remove_host", "providers.release_claims"]
+    ("verb", "then"),
+    part_of_product(
+        ["providers.claim_rest", "aggregates.add_host", "aggregates.remove_host", "providers.release_claims"],
+        ["released", "amended", "never", "used", "deleted", "ended"],
+    ),
 )
 def test_whoever_dies_in_a_release_leaves_nothing_behind(world: World, verb: str, then: str) -> None:
     lease = world.active(hosts(2, **NO_SHOW), end=5)

@@ -113,7 +113,11 @@ def running(
 
 def own_options(port: int, database_url: str | None, *, alone: bool = False) -> Options:
     """Return the options of every program of ours; `leasehold-standalone` has its own authentication and cloud."""
-    sections: dict[str, dict[str, object]] = {"DEFAULT": {"host": "127.0.0.1", "port": port}}
+    sections: dict[str, dict[str, object]] = {
+        "DEFAULT": {"host": "127.0.0.1", "port": port},
+        # On a busy machine a process may wait longer for its turn than an offer in a refusal may take.
+        "enforcement": {"max_explanation_seconds": 10},
+    }
     if not alone:
         sections |= {"api": {"auth_strategy": "none"}, "cloud": {"driver": "sandbox"}}
     return sections if database_url is None else {**sections, "database": {"connection": database_url}}

@@ -10,9 +10,9 @@ from leasehold.leasing.deciding.allocations import held_by
 from leasehold.leasing.deciding.decide import promised_window
 from leasehold.leasing.deciding.mending import HealTerms, PluginBugError, mend
 from leasehold.leasing.room.mending_room import MadeRoom, made_room
-from leasehold.model.resource import HOST_POOL
 from leasehold.model.states import EventType, LeaseStatus
 from leasehold.model.terms.heal_policy import HealPolicy
+from leasehold.resource_types.maintenance.kind import MaintenanceKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -88,7 +88,9 @@ class Planning:
         window = promised_window(lease.begins, lease.window.end, self._now)
         terms = HealTerms(self.numbers, frozenset(), HealPolicy.REPLACE, window, self._service.margins)
         mended: dict[str, Mending] = {}
-        sight = replace(sight, view=sight.view.for_project(*self._service.types.projects_of(lease, HOST_POOL)))
+        sight = replace(
+            sight, view=sight.view.for_project(*self._service.types.projects_of(lease, MaintenanceKind.pool))
+        )
         for part in lease.reservations:
             if not any(held.resource_number in self.numbers for held in held_by(part, lease)):
                 continue
@@ -112,7 +114,7 @@ class Planning:
         mending = mend(lease, part, type_.kind, sight.view, terms)
         if (mending.flags.missing or 0) <= (part.missing or 0):
             return MadeRoom(mending, sight.view, ())
-        return made_room(sight.rebinding, lease, part, mending, {HOST_POOL: sight.view}, terms, self.looking)
+        return made_room(sight.rebinding, lease, part, mending, {MaintenanceKind.pool: sight.view}, terms, self.looking)
 
     @property
     def _service(self) -> Service:

@@ -36,7 +36,7 @@ from leasehold.model.errors import InvalidInputError, NotFoundError
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.lease import Event, Lease
 from leasehold.model.reservation import Reservation
-from leasehold.model.resource import HOST, HOST_POOL, MAINTENANCE
+from leasehold.model.resource import MAINTENANCE
 from leasehold.model.segment import Cause
 from leasehold.model.states import EventStatus, EventType, LeaseStatus
 from leasehold.resource_types.maintenance.kind import MaintenanceKind, MaintenanceRequest
@@ -77,7 +77,7 @@ def make_maintenance(service: Service, caller: Caller, draft: MaintenanceDraft) 
     hosts and `on_conflict` does not say that they may, and TakesTooLongError.
     """
     with service.db.reading() as connection:
-        enrolled = {each.id: each for each in list_resources(connection, HOST)}
+        enrolled = {each.id: each for each in list_resources(connection, _KIND.resources)}
     unknown = [ident for ident in draft.hosts if ident not in enrolled]
     if unknown:
         message = f"There is no host with the id {unknown[0][:80]!r}; GET /v1/os-hosts lists those that are enrolled."
@@ -109,7 +109,7 @@ class _Making:
     hosts: Sequence[Resource]
 
     def __call__(self, unit: Unit) -> Decision:
-        locks = unit.lock({HOST_POOL})
+        locks = unit.lock({_KIND.pool})
         window = asked_window(LeaseDraft(self.draft.name, self.draft.start, self.draft.end), locks.now)
         ahead = promised_window(window.start, window.end, locks.now)
         # All leases are locked here, in the order of their ids. Who changes allocations holds the pool's lock.
@@ -119,8 +119,8 @@ class _Making:
         there = [each for each in found if each is not None and not each.is_maintenance]
         there.sort(key=lambda each: (each.window.start, each.id))
         with unit.snapshots(locks) as snapshots:
-            self._check_enrolled(snapshots[HOST_POOL].eligible.for_operators())
-            view = snapshots[HOST_POOL].booked(self._picks, ahead)
+            self._check_enrolled(snapshots[_KIND.pool].eligible.for_operators())
+            view = snapshots[_KIND.pool].booked(self._picks, ahead)
             rebinding = Rebinding(unit.service, locks, frozenset(each.id for each in there))
             moves, fates = self._plan(there, view, ahead, rebinding)
         self._check(fates)
@@ -250,7 +250,7 @@ def _flags(unit: Unit, locks: Locks, lease: Lease, part: Reservation, mending: M
 def _write_move(lease: Lease, part: Reservation, mending: Mending, locks: Locks) -> None:
     window = part.ending.held(promised_window(lease.begins, lease.window.end, locks.now))
     over = (*mending.lost, *mending.dropped, *mending.back)
-    change = AllocationChange(locks, HOST_POOL, Cause.MOVED)
+    change = AllocationChange(locks, _KIND.pool, Cause.MOVED)
     replace_allocations(change, HeldReservation(lease.id, part.id, window), over, mending.fresh)
 
 

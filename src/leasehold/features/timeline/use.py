@@ -18,9 +18,10 @@ from leasehold.features.timeline.past import Past
 from leasehold.features.timeline.rows import Rows
 from leasehold.features.timeline.tag import Tag, since_of
 from leasehold.model.errors import InvalidDateError, InvalidInputError
-from leasehold.model.resource import HOST_POOL, MAINTENANCE
+from leasehold.model.resource import MAINTENANCE
 from leasehold.model.states import LeaseStatus
 from leasehold.model.windows import EPOCH, OPEN_END, to_seconds
+from leasehold.resource_types.maintenance.kind import MaintenanceKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -256,7 +257,7 @@ class _Answering:
         return shown
 
     def _maintenances(self, wanted: stored.Range, recorded: Iterable[Tuple[*tuple[Any, ...]]]) -> frozenset[str]:
-        if HOST_POOL not in wanted.pools:
+        if MaintenanceKind.pool not in wanted.pools:
             return frozenset()
         of_past = (each.lease_id for each in recorded if each.resource_type == MAINTENANCE)
         return stored.read_maintenances(self.connection) | frozenset(of_past)

@@ -31,7 +31,7 @@ from leasehold.leasing.unit import run
 from leasehold.model.allocation import Pick
 from leasehold.model.budget import nothing_to_check
 from leasehold.model.event_log import LeaseNews
-from leasehold.model.resource import HOST_POOL
+from leasehold.model.resource import MAINTENANCE
 from leasehold.model.segment import Cause
 from leasehold.model.states import LeaseStatus
 from leasehold.model.terms.ending import held_longest
@@ -197,7 +197,7 @@ class Healing:
         over = allocations_beyond(service.types, connection, _resources_of(lease) & self.round.changed, locks.now)
         with unit.snapshots(locks) as snapshots:
             seen = service.source_of(lease).seen_by(service.grounds(locks, snapshots), lease)
-            views = _beside_windows(connection, lease, seen)
+            views = _beside_windows(service, connection, lease, seen)
             rebinding = Rebinding(service, locks, stay=frozenset({lease.id}))
             return self._mended(lease, views, rebinding, {each.id for each in over})
 
@@ -282,17 +282,20 @@ def _resources_of(lease: Lease) -> set[int]:
     return {held.resource_number for part in lease.reservations for held in held_by(part, lease)}
 
 
-def _beside_windows(connection: Connection, lease: Lease, snapshots: Mapping[str, Snapshot]) -> Mapping[str, Snapshot]:
+def _beside_windows(
+    service: Service, connection: Connection, lease: Lease, snapshots: Mapping[str, Snapshot]
+) -> Mapping[str, Snapshot]:
     """Return the snapshots without the maintenance windows on what a lease has had since before they were made.
 
     A lease that had started was only warned (decision 0044), so it keeps its host, also if it loses another one.
     """
-    if lease.status is LeaseStatus.PENDING or HOST_POOL not in snapshots:
+    closing = service.types.find(MAINTENANCE)
+    if lease.status is LeaseStatus.PENDING or closing is None or closing.kind.pool not in snapshots:
         return snapshots
-    has = _resources_of(lease)
+    has, pool = _resources_of(lease), closing.kind.pool
     windows = windows_on(connection, has) if has else []
-    view = snapshots[HOST_POOL].without({held.reservation_id for held in windows})
+    view = snapshots[pool].without({held.reservation_id for held in windows})
     for held in windows:
         if held.resource_number not in has:
             view = view.booked([held.pick], held.window)
-    return {**snapshots, HOST_POOL: view}
+    return {**snapshots, pool: view}

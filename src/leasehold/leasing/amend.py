@@ -257,7 +257,7 @@ class _Amending:
             return self._described(service, lease, locks)
         seen = as_of(self.seen, now)
         proposed = self.amendment.applied(seen, new_window(seen, changes, now), now)
-        service.enforcement.check_update(seen, proposed, service.deciding(unit.connection, now))
+        service.enforcement.check_update(seen, proposed, unit.deciding)
         pools = set() if self.seen.waits else pools_of(self.seen, service.types)
         locks, lease = unit.lock_as_seen(self.seen, pools)
         if lease.waits:

@@ -12,6 +12,7 @@ from leasehold.leasing.dates import asked_window, check_ahead, check_open_end
 from leasehold.leasing.deciding.decision import Decision
 from leasehold.leasing.deciding.default_properties import with_defaults
 from leasehold.leasing.deciding.promised import Promised
+from leasehold.leasing.deciding.waiting_terms import waiting_terms
 from leasehold.leasing.external_view import ExternalView
 from leasehold.leasing.new_lease import new_lease, read_reservations
 from leasehold.leasing.requests import conditions_asked
@@ -19,7 +20,7 @@ from leasehold.leasing.room.offer import Offering
 from leasehold.leasing.room.rebinding import Rebinding
 from leasehold.leasing.unit import Order
 from leasehold.leasing.waiting.best_effort import with_draws
-from leasehold.leasing.waiting.keeping import may_wait
+from leasehold.leasing.waiting.keeping import Keeping
 from leasehold.metrics.decision import decision
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.draft import Once
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from leasehold.leasing.locks import Locks
     from leasehold.leasing.service import Service
     from leasehold.leasing.unit import Along, Unit
-    from leasehold.leasing.waiting.keeping import Keeping
     from leasehold.model.caller import Caller, Sight
     from leasehold.model.draft import LeaseDraft
     from leasehold.model.lease import Lease
@@ -132,15 +132,17 @@ class _Creation:
 
     def _wanted(self, unit: Unit) -> tuple[Lease, Keeping | None]:
         """Return the lease that is asked for, within the limits of its project, and how it waits if it may."""
-        service, now = unit.service, unit.now
-        lease = new_lease(service, self.caller, self.draft, self.asked, asked_window(self.draft, now), now)
-        keeping = may_wait(service, self.draft, lease, self.asked, now)
-        if keeping is not None:
-            keeping = replace(keeping, sees_private=self.sight.private, plan=self.plan)
+        service, now, settings = unit.service, unit.now, unit.service.settings
+        window = asked_window(self.draft, now)
+        waiting = waiting_terms(self.draft, settings.leases, now, self._pools, settings.cloud.draw_limit)
+        lease = new_lease(service, self.caller, self.draft, self.asked, window, now)
         if self.draft.hold is not None:
-            check_offers(unit.connection, lease.project_id, service.settings.leases.limits.offers, now)
-        service.enforcement.check_create(lease, service.deciding(unit.connection, now))
-        return lease, keeping
+            check_offers(unit.connection, lease.project_id, settings.leases.limits.offers, now)
+        service.enforcement.check_create(lease, unit.deciding)
+        if waiting is None:
+            return lease, None
+        waiting = replace(waiting, sees_private=self.sight.private)
+        return lease, Keeping(service, lease, self.asked, waiting, self.plan)
 
     @property
     def _pools(self) -> set[str]:

@@ -78,18 +78,3 @@ def look_at(connection: Connection, lease_id: str, if_generation: int | None = N
     if if_generation not in (None, lease.generation):
         raise StaleError
     return lease
-
-
-def lock_as_seen(
-    connection: Connection, seen: Lease, pools: Collection[str], clock: Callable[[], datetime]
-) -> tuple[Locks, Lease]:
-    """Lock pools and then a lease, and return both; raises ChangedMeanwhileError if the lease was changed.
-
-    The same generation means the same allocations, but for those on vacated hosts that were released since, and for
-    those of a lease that has not started and made room for another one.
-    """
-    locked = lock_pools(connection, pools)
-    lease = find_lease(connection, seen.id, lock=True)
-    if lease is None or lease.generation != seen.generation:
-        raise ChangedMeanwhileError
-    return Locks(connection, locked, clock()), lease

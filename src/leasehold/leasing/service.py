@@ -121,14 +121,15 @@ class Service:
         return self.questions.look(self.db, self.now, pools, work, evaluate)
 
     def _evaluate(self, conditions: Sequence[tuple[str, Expression]], calendars: Calendars | None = None) -> Evaluated:
-        budget = Budget(self.settings.leases.decision_seconds, self.steady)
-        return (calendars or self.calendars).evaluate(conditions, budget.check)
+        return (calendars or self.calendars).evaluate(conditions, self.budget().check)
+
+    def budget(self) -> Budget:
+        """Return the time that a decision may take, from now on."""
+        return Budget(self.settings.leases.decision_seconds, self.steady)
 
     def terms(self, window: Window, length: timedelta, *, use_disabled: bool = False, lead: Lead = NO_LEAD) -> Terms:
         """Return the terms of a decision that begins now; `window` is the part of the lease that lies ahead."""
-        settings = self.settings.leases
-        budget = Budget(settings.decision_seconds, self.steady)
-        return Terms(window, length, self.margins, budget, use_disabled=use_disabled, lead=lead)
+        return Terms(window, length, self.margins, self.budget(), use_disabled=use_disabled, lead=lead)
 
     def deciding(self, connection: Connection, now: datetime) -> Deciding:
         """Return what enforcement may use in the transaction that decides about a lease."""

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, overload
 
 from leasehold.db.leases.lease import find_lease
-from leasehold.db.pool import move_pools
+from leasehold.db.pool import lock_pools, move_pools
 from leasehold.leasing.approval import UNASKED
 from leasehold.leasing.deciding.decide import promised_window
-from leasehold.leasing.locks import Locks, lock, lock_as_seen
+from leasehold.leasing.locks import ChangedMeanwhileError, Locks, lock
 from leasehold.leasing.once import done_before
 from leasehold.model.terms.lead import Lead
 
@@ -85,7 +85,7 @@ class Unit:
 
     @property
     def deciding(self) -> Deciding:
-        """What enforcement may use before anything is locked."""
+        """What enforcement may use now."""
         return self.service.deciding(self.connection, self.now)
 
     def check_undone(self) -> None:
@@ -104,8 +104,16 @@ class Unit:
         return Locks(self.connection, moved, self.service.now())
 
     def lock_as_seen(self, seen: Lease, pools: Collection[str]) -> tuple[Locks, Lease]:
-        """Lock pools and then a lease that was looked at; raises ChangedMeanwhileError if it was changed."""
-        return lock_as_seen(self.connection, seen, pools, self.service.now)
+        """Lock pools and then a lease that was looked at; raises ChangedMeanwhileError if it was changed.
+
+        The same generation means the same allocations, but for those on vacated hosts that were released since, and for
+        those of a lease that has not started and made room for another one.
+        """
+        locked = lock_pools(self.connection, pools)
+        lease = find_lease(self.connection, seen.id, lock=True)
+        if lease is None or lease.generation != seen.generation:
+            raise ChangedMeanwhileError
+        return Locks(self.connection, locked, self.service.now()), lease
 
     def snapshots(self, locks: Locks) -> AbstractContextManager[dict[str, Snapshot]]:
         """Return the locked pools as they are, inside a block; raises what `Calendars.synced` raises."""

@@ -606,6 +606,17 @@ def test_a_sub_lease_counts_for_the_project_that_has_it(world: World) -> None:
     assert world.exists(child)
 
 
+def test_an_offer_whose_time_is_over_keeps_no_loan_from_its_project(world: World) -> None:
+    lease = world.active(hosts(), end=4)
+    few = limited(world, open_leases=1, offers=1)
+    draft = LeaseDraft("held", world.hour(1), world.hour(2), reservations=(hosts(),), hold=timedelta(minutes=5))
+    create_lease(few.service, ALT, draft)
+    refused(few, TooManyLeasesError, lambda: few.lend(lease, amount=1))
+    # No manager has ended the offer since.
+    few.clock.advance(minutes=5)
+    assert few.lend(lease, amount=1).project_id == ALT.project_id
+
+
 def test_what_is_lent_counts_for_the_lender_all_along(world: World) -> None:
     lease = world.active(hosts(2), end=4)
     world.lend(lease, amount=2, end=2)

@@ -19,7 +19,6 @@ from leasehold.leasing.deciding.free_windows import MINUTE, Windows
 from leasehold.leasing.new_lease import read_reservations
 from leasehold.leasing.requests import conditions_asked
 from leasehold.leasing.room.offer import Offering
-from leasehold.model.budget import Budget
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.errors import InvalidDateError, LeaseholdError, LimitExceededError, NotEnoughError, NoWindowError
 from leasehold.model.terms.lead import Lead
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.leasing.deciding.decide import Asked, Terms
     from leasehold.leasing.service import Service
+    from leasehold.model.budget import Budget
     from leasehold.model.caller import Caller, Sight
 
 
@@ -123,7 +123,7 @@ class _WindowSearch:
         """Return what is found in these pools; raises UncountedError if more has to be known of the project's `use`."""
         service, wish = self.service, self.wish
         snapshots = seen_by_project(pools, self.caller.project_id)
-        budget = Budget(service.settings.leases.decision_seconds, service.steady)
+        budget = service.budget()
         begin, least = max(self.begin, now), wish.shortest or wish.duration
         seekers: list[_Seeker] = []
         for each in self.asked:

@@ -12,7 +12,6 @@ from leasehold.db.resources.resource import find_resource
 from leasehold.leasing.deciding.decide import Asked
 from leasehold.leasing.requests import Read, conditions_of, read_requests
 from leasehold.leasing.room.offer import most_available
-from leasehold.model.budget import Budget
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.errors import (
     ForbiddenError,
@@ -102,7 +101,7 @@ def availability_of(
     kind = part.type.kind
     number = _number(service, kind, question.resource_id, sight)
     asked = Asked(kind, part.request, hidden=reading.hidden)
-    budget = Budget(service.settings.leases.decision_seconds, service.steady)
+    budget = service.budget()
 
     def look(snapshots: Mapping[str, Snapshot], now: datetime) -> tuple[FreeUnits, int | None]:
         pool = snapshots[kind.pool]

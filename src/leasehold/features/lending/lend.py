@@ -100,7 +100,7 @@ class _Lending:
         service, draft, now = unit.service, self._draft(), unit.now
         asked = self._asked(service)
         lease = self._lease(service, draft, asked, now)
-        service.enforcement.check_create(lease, service.deciding(unit.connection, now))
+        service.enforcement.check_create(lease, unit.deciding)
         locks, lender = unit.lock_as_seen(self.seen, {each.pool for each in self.chosen.held})
         part = next(each for each in lender.reservations if each.id == self.chosen.part.id)
         check_lends(lender, part, locks.now)

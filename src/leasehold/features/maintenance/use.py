@@ -168,7 +168,7 @@ class _Making:
     ) -> tuple[list[Moved], list[Concerned]]:
         """Return how the leases move, and what becomes of each; `view` has the window booked."""
         service = rebinding.service
-        budget = service.terms(ahead, ahead.duration).budget
+        budget = service.budget()
         looking = budget.part(service.settings.leases.rebinding_seconds)
         return Planning(self._numbers, ahead, rebinding, budget, looking).plan(there, view)
 

@@ -69,9 +69,9 @@ class Decision:
             calendars.note(self.locks.pools, rows)
         return lease
 
-    def write_rows(self) -> Lease:
+    def write_rows(self) -> None:
         """Write this about one lease, and leave the pools to the caller."""
-        return self._write(None)[1]
+        self._write(None)
 
     def _write(self, once: Once | None) -> tuple[Sequence[Sequence[Any]], Lease]:
         """Return the rows of what is promised as well."""

@@ -14,7 +14,6 @@ from leasehold.leasing.requests import conditions_of
 from leasehold.leasing.steps.lifecycle import is_over
 from leasehold.leasing.unit import Order
 from leasehold.metrics.decision import decision
-from leasehold.model.budget import Budget
 from leasehold.model.errors import (
     BusyError,
     ConflictError,
@@ -69,7 +68,7 @@ class _HealingOnRequest:
     if_generation: int | None
 
     def __call__(self, unit: Unit) -> Decision:
-        locks, settings = self.healing.lock(unit), unit.service.settings.leases
+        locks = self.healing.lock(unit)
         lease = look_at(unit.connection, self.healing.lease_id, self.if_generation, lock=True)
         if is_over(lease) or lease.waits:
             message = f"The lease is {lease.status} and has no resources, so there is nothing to replace."
@@ -78,7 +77,7 @@ class _HealingOnRequest:
             message = f"The lease is {lease.status}: it ends, so nothing of it is replaced any more."
             raise BusyError(message)
         # The time runs only now: the wait for the locks was other decisions'.
-        healing = replace(self.healing, check=Budget(settings.decision_seconds, unit.service.steady).check)
+        healing = replace(self.healing, check=unit.service.budget().check)
         healed = healing.decided(unit, locks, lease)
         mended = healed.mended.values()
         if not any(each.lost or each.flags.missing_resources or each.fresh for each in mended):

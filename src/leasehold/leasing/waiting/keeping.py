@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from leasehold.db.leases.lease import LONGEST_REASON
 from leasehold.db.waiting import mark_waiting
 from leasehold.leasing.deciding.decision import Decision
-from leasehold.leasing.deciding.waiting_terms import waiting_terms
 from leasehold.leasing.waiting.best_effort import plan_window, planned_picks
 from leasehold.leasing.waiting.holds import hold
 from leasehold.leasing.waiting.waiting_list import AFTER_YOU, BEHIND, WaitingList, pools_to_lock
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from leasehold.leasing.locks import Locks
     from leasehold.leasing.service import Service
     from leasehold.leasing.unit import Unit
-    from leasehold.model.draft import LeaseDraft
     from leasehold.model.errors import NotEnoughError
     from leasehold.model.lease import Lease
     from leasehold.model.placing.draw import DrawPlan
@@ -39,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """How a new lease would wait; `sees_private` says whether its owner may use private properties.
+    """How a new lease would wait.
 
     `plan` says which shared hosts may be drawn for a best-effort lease; without one UnplannedError is raised.
     """
@@ -48,8 +46,7 @@ class Keeping:
     lease: Lease
     asked: Sequence[Asked]
     waiting: Waiting
-    sees_private: bool = True
-    plan: DrawPlan | None = None
+    plan: DrawPlan | None
 
     def pools(self, connection: Connection) -> set[str]:
         """Return the pools that a decision about it locks."""
@@ -84,7 +81,6 @@ class Keeping:
 
     def _kept(self, locks: Locks, reason: str, waiting: Waiting, due: datetime, held: Collection[int] = ()) -> Decision:
         """Return that it waits for this reason, and that these resources are held for it."""
-        waiting = replace(waiting, sees_private=self.sees_private)
         status, reason = LeaseStatus.IN_PROGRESS, reason[:LONGEST_REASON]
         lease = replace(self.lease, status=status, status_reason=reason, waiting=waiting)
         # Whoever frees something meanwhile, on another node of a cluster too, then knows of this lease.
@@ -92,15 +88,6 @@ class Keeping:
         if held:
             writes.append(partial(hold, self.service, lease, held))
         return Decision(locks=locks, lease=lease, writes=writes, news=["lease.create", LeaseNews.WAITING], due=due)
-
-
-def may_wait(
-    service: Service, draft: LeaseDraft, lease: Lease, asked: Sequence[Asked], now: datetime
-) -> Keeping | None:
-    """Return how a new lease may wait; None if its type does not. Raises the errors of `waiting_terms`."""
-    settings, pools = service.settings, {part.kind.pool for part in asked}
-    waiting = waiting_terms(draft, settings.leases, now, pools, settings.cloud.draw_limit)
-    return None if waiting is None else Keeping(service, lease, asked, waiting)
 
 
 def _mark(pools: Collection[str], locks: Locks) -> None:

@@ -103,7 +103,7 @@ class _Try:
         if waiting.expired(now):
             raise _NotGrantedError(self.seen.status_reason or "")
         moved = moved_to(self.seen, self.window)
-        service.enforcement.check_create(moved, service.deciding(unit.connection, now))
+        service.enforcement.check_create(moved, unit.deciding)
         mine = WaitingLease(moved.id, moved.project_id, moved.user_id, waiting)
         locks = unit.lock(pools_to_lock(service, unit.connection, mine))
         lease = find_lease(unit.connection, self.seen.id, lock=True)
@@ -118,8 +118,7 @@ class _Try:
             terms = unit.terms(lease, self.window, locks, use_disabled=waiting.use_disabled)
             decided = _decided(own, asked, terms, Rebinding(service, locks))
             got = with_defaults(moved, [part.kind.pool for part in self.asked], decided.picks, own)
-            budget = unit.terms(lease, self.window, locks).budget
-            first = WaitingList(service, locks, snapshots, budget).first_ahead(mine)
+            first = WaitingList(service, locks, snapshots, service.budget()).first_ahead(mine)
         if first is not None:
             raise _NotGrantedError(BEHIND, first)
         unit.approval.require(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import TypedDict
+
 from leasehold.resource_types.driver import UNSAVED, LearnedError
 
 if TYPE_CHECKING:
@@ -13,6 +15,16 @@ if TYPE_CHECKING:
 
     from leasehold.cloud.ports import Server
     from leasehold.resource_types.driver import Convergence
+
+
+class ServerAnswer(TypedDict):
+    """What became of a server: `done`, `waiting`, or `failed`, with a reason."""
+
+    server_id: str
+    server_name: str
+    status: str
+    reason: str | None
+
 
 Result = dict[str, Any]
 """What became of one server: its id and name, `status` (`image_results.DONE` and the like), and `reason`."""

@@ -9,12 +9,10 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from typing_extensions import TypedDict
-
 from leasehold.cloud.ports import CloudError
 from leasehold.resource_types.driver import LearnedError
 from leasehold.resource_types.end_actions.action import Action
-from leasehold.resource_types.end_actions.awaiting import NOTHING_AWAITED, Awaited, given_up, result_of
+from leasehold.resource_types.end_actions.awaiting import NOTHING_AWAITED, Awaited, ServerAnswer, given_up, result_of
 from leasehold.resource_types.end_actions.image_results import DONE, NOT_DONE, WAITING
 
 if TYPE_CHECKING:
@@ -26,13 +24,8 @@ if TYPE_CHECKING:
     from leasehold.resource_types.end_actions.awaiting import EndTurn, Result
 
 
-class SuspendedAnswer(TypedDict):
+class SuspendedAnswer(ServerAnswer):
     """What became of a server that was to be suspended: `done`, `waiting`, or `failed`, with a reason."""
-
-    server_id: str
-    server_name: str
-    status: str
-    reason: str | None
 
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from leasehold.conf.settings import LeaseSettings, ManagerSettings, Settings
@@ -48,11 +48,15 @@ MOVES = st.lists(
 
 @dataclass
 class History:
-    """A service with one host, which `demo` owns, and books of the test: the leases by their minutes."""
+    """A service with one host, which `demo` owns, and books of the test: the leases by their minutes.
+
+    `over` is when leases had the host that are over or deleted: it is cleaned after them.
+    """
 
     world: World
     margin: int
     leases: dict[str, tuple[Lease, int, int]] = field(default_factory=dict)
+    over: list[tuple[int, int]] = field(default_factory=list)
 
     @property
     def now(self) -> int:
@@ -60,7 +64,7 @@ class History:
 
     def busy(self, but: str = "") -> set[int]:
         """Return the minutes in which no lease may be, other than this one."""
-        others = [(first, last) for ident, (_, first, last) in self.leases.items() if ident != but]
+        others = [(first, last) for ident, (_, first, last) in self.leases.items() if ident != but] + self.over
         return {minute for first, last in others for minute in range(first - self.margin, last + self.margin)}
 
     def window(self, offer: PublishedOffer) -> range:
@@ -80,7 +84,8 @@ class History:
         if what == "pass":
             self.world.clock.advance(minutes=first)
             run_manager(self.world)
-            self.leases = {ident: each for ident, each in self.leases.items() if each[2] > self.now}
+            for ident in [ident for ident, (_, _, last) in self.leases.items() if last <= self.now]:
+                self.end(ident)
         elif what == "publish":
             self.publish(start, end)
         elif what == "lease":
@@ -96,9 +101,16 @@ class History:
             if what == "delete":
                 self.world.delete(lease)
                 run_manager(self.world)
-                del self.leases[lease.id]
+                self.end(lease.id)
             else:
                 self.stretch(lease, begin, end)
+
+    def end(self, ident: str) -> Lease:
+        """Note that a lease is over now, or was at its end."""
+        lease, first, last = self.leases.pop(ident)
+        if first <= self.now:
+            self.over.append((first, min(last, self.now)))
+        return lease
 
     def publish(self, start: int, end: int) -> None:
         window = set(range(start * 60, end * 60))
@@ -141,7 +153,7 @@ class History:
         run_manager(self.world)
         gone = [ident for ident, (lease, _, _) in self.leases.items() if lease.published_offer == offer.id]
         for ident in gone:
-            assert not self.world.exists(self.leases.pop(ident)[0])
+            assert not self.world.exists(self.end(ident))
 
     def stretch(self, lease: Lease, begin: int, end: int) -> None:
         """Give a lease another end; it stays within its offer, if it was made of one."""
@@ -172,6 +184,10 @@ class History:
             assert self.world.holds(lease) == {"cmp-01": 1}
 
 
+# The host is cleaned after a lease that is over.
+@example(moves=[("publish", 0, 1), ("publish", 1, 2), ("lease", 0, 2), ("pass", 30, 1), ("pass", 90, 1)], margin=20)
+# An offer that is over is in nobody's way, although the new one began before its end.
+@example(moves=[("publish", 0, 2), ("pass", 90, 1), ("pass", 40, 1), ("publish", 1, 3)], margin=0)
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(moves=MOVES, margin=st.sampled_from([0, 20]))
 def test_what_is_free_is_what_can_be_claimed(moves: list[tuple[str, int, int]], margin: int) -> None:

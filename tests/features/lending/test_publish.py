@@ -77,6 +77,14 @@ def test_offers_of_one_resource_do_not_overlap(lent: World) -> None:
     lent.publish("cmp-01", 2, 4)
 
 
+def test_an_offer_that_is_over_is_in_no_ones_way(lent: World) -> None:
+    """Nobody can claim what has passed, so it may overlap."""
+    lent.publish("cmp-01", 0, 1)
+    lent.clock.advance(hours=1)
+    assert statuses(lent, "demo") == ["expired"]
+    lent.publish("cmp-01", 0, 3)
+
+
 def _having(world: World, limit: int) -> World:
     settings = world.service.settings.having(LendingSettings(published_offers=limit))
     return replace(world, service=replace(world.service, settings=settings))

@@ -144,6 +144,13 @@ def test_no_more_is_offered_at_a_moment_than_there_is(world: World) -> None:
     world.offer_part(lease, 1, end=0.9)
 
 
+def test_what_was_offered_before_now_counts_no_more(world: World) -> None:
+    lease = lender(world, 3)
+    world.offer_part(lease, 3, end=1)
+    run_until(world, world.hour(1))
+    assert world.claim(world.offer_part(lease, 3, start=0, end=2), amount=3).window.start == world.hour(1)
+
+
 def test_what_cannot_be_lent_cannot_be_offered(world: World) -> None:
     early = world.lease(hosts(), start=1, end=2)
     refused(world, NotLendableError, lambda: world.offer_part(early))

@@ -61,7 +61,7 @@ def publish(service: Service, caller: Caller, wish: Publication, *, is_admin: bo
         locks = lock(connection, {kind.pool}, service.now)
         resource = find_resource(connection, kind.name, wish.resource_id)
         new = _new(service, caller, wish, _owned(kind, resource, wish, owner))
-        if other := rows.overlapping(connection, new):
+        if other := rows.overlapping(connection, new, locks.now):
             raise OffersOverlapError(other)
         rows.add_published(connection, new)
         # On Galera only this conflicts with another offer of the same moment.

@@ -66,7 +66,7 @@ def publish_part(service: Service, caller: Caller, lease_id: str, wish: PartPubl
         check_lendable(service.types, lease, part, locks.now)
         offered = OfferedPart(lease.id, part.id, wish.amount)
         new = _new(caller, lease, wish, offered, locks.now)
-        others = rows.offers_of_part(connection, offered, new.window)
+        others = rows.offers_of_part(connection, offered, new.window, locks.now)
         _check_amount(new.window, offered, len(held_by(part, lease)), others)
         rows.add_published(connection, new)
         # On Galera only this conflicts with another offer of the same moment.

@@ -83,29 +83,36 @@ def _status(now: datetime) -> ColumnElement[str]:
     )
 
 
-def overlapping(connection: Connection, new: PublishedOffer) -> str | None:
-    """Return an offer of the same resource and owner that is not deleted and has time of this one; None: none."""
+def overlapping(connection: Connection, new: PublishedOffer, now: datetime) -> str | None:
+    """Return an offer of the same resource and owner that has time of this one and is not over; None: none."""
     query = select(published_offers.c.id).where(
         published_offers.c.resource_number == new.resource_number,
         published_offers.c.project_id == new.project_id,
-        published_offers.c.deleted_at.is_(None),
-        published_offers.c.start_at < new.window.end,
-        published_offers.c.end_at > new.window.start,
+        *_in_time_of(new.window, now),
     )
     found: str | None = connection.execute(query.order_by(published_offers.c.start_at).limit(1)).scalar()
     return found
 
 
-def offers_of_part(connection: Connection, part: OfferedPart, window: Window) -> Sequence[PublishedOffer]:
-    """Return the offers of hosts of the same reservation that are not deleted and have time of this window."""
+def offers_of_part(
+    connection: Connection, part: OfferedPart, window: Window, now: datetime
+) -> Sequence[PublishedOffer]:
+    """Return the offers of hosts of the same reservation that have time of this window and are not over."""
     query = select(published_offers).where(
         published_offers.c.lease_id == part.lease_id,
         published_offers.c.reservation_id == part.reservation_id,
-        published_offers.c.deleted_at.is_(None),
-        published_offers.c.start_at < window.end,
-        published_offers.c.end_at > window.start,
+        *_in_time_of(window, now),
     )
     return _found(connection, connection.execute(query).all())
+
+
+def _in_time_of(window: Window, now: datetime) -> tuple[ColumnElement[bool], ...]:
+    """Return what is true of the offers that can still be claimed in a window."""
+    return (
+        published_offers.c.deleted_at.is_(None),
+        published_offers.c.start_at < window.end,
+        published_offers.c.end_at > max(window.start, now),
+    )
 
 
 def count_published(connection: Connection, project_id: str, now: datetime) -> int:

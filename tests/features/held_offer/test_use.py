@@ -13,6 +13,7 @@ from leasehold.db.past.history import purge
 from leasehold.features.held_offer.use import accept_offer, get_offer, give_up_offer, make_offer
 from leasehold.features.maintenance.model import MaintenanceConflictError
 from leasehold.leasing.end_notices import deliver_end_notice
+from leasehold.leasing.lapse import lapse
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import (
     InvalidInputError,
@@ -70,7 +71,7 @@ def test_all_types_are_held_and_the_accepted_lease_starts_with_them(world: World
 
 def test_an_open_offer_does_nothing_in_the_cloud_nor_does_its_end(world: World) -> None:
     offer(world, hosts(1), instances(1), start=0)
-    run_manager(world)
+    assert run_manager(world) == 0
     audit_cloud(world)
     run_for(world, minutes=10)
     audit(world)
@@ -83,6 +84,13 @@ def test_an_offer_outlasts_its_start_and_the_lease_then_starts_at_once(world: Wo
     lease = accept_offer(world.service, made.id)
     run_manager(world)
     assert (world.status(lease), world.get(lease).window) == ("ACTIVE", made.window)
+
+
+def test_an_offer_that_was_accepted_meanwhile_does_not_lapse(world: World) -> None:
+    made = offer(world, hosts(1))
+    lease = accept_offer(world.service, made.id)
+    assert not lapse(world.service, made, given_up=True)
+    assert world.get(lease) == lease
 
 
 def test_an_offer_lapses_at_the_end_of_the_lease_at_the_latest(world: World) -> None:

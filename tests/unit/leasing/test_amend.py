@@ -50,12 +50,13 @@ def change(lease: Any, position: int = 0, **changes: Any) -> dict[str, Any]:
     return {"reservations": ({"id": lease.reservations[position].id, **changes},)}
 
 
-def refused(world: World, error: type[Exception], work: Callable[[], Any]) -> None:
-    """Check that `work` is refused with this error and changes no row."""
+def refused(world: World, error: type[Exception], work: Callable[[], Any]) -> Any:
+    """Check that `work` is refused with this error and changes no row, and return the error."""
     before = dump(world.engine)
-    with pytest.raises(error):
+    with pytest.raises(error) as caught:
         work()
     assert dump(world.engine) == before
+    return caught.value
 
 
 def warning(world: World, lease: Any) -> tuple[Any, Any]:
@@ -83,10 +84,11 @@ def test_a_refused_amendment_leaves_no_trace(world: World) -> None:
         (change(lease, 1, resource_properties='["==", "$nothing", "1"]'), InvalidInputError),
         (change(lease, resource_type="virtual:instance"), ConflictError),
         ({"reservations": ({"min": 1},)}, MissingParameterError),
-        ({"reservations": ({"id": "unknown"},)}, InvalidInputError),
         ({"name": "x", **change(lease, min=6, max=6)}, NotEnoughError),
     ):
         refused(world, error, lambda changes=changes: world.amend(lease, **changes))  # type: ignore[misc]
+    unknown = refused(world, InvalidInputError, lambda: world.amend(lease, reservations=({"id": "unknown"},)))
+    assert unknown.field == "reservations[0].id"
 
 
 def test_one_reservation_that_does_not_fit_changes_none(world: World) -> None:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from leasehold.leasing.healing.heal import heal_leases
+from leasehold.leasing.healing.heal import Healing, Round, heal_leases
 from leasehold.leasing.resources.health import check_health
+from leasehold.leasing.unit import run
+from leasehold.model.resource import HOST
 from tests.factory import (
     AT_ONCE,
     during_a_step,
@@ -20,7 +22,7 @@ from tests.factory import (
     run_manager,
     run_until,
 )
-from tests.stateful.audit import audit
+from tests.stateful.audit import audit, dump
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -70,6 +72,20 @@ def test_a_lease_without_replacement_keeps_the_rest_says_what_is_missing_and_may
     audit(world)
     assert world.amend(lease, end=1).window.end == world.hour(1)
     assert flags(world, lease) == (True, False, True)
+
+
+def test_a_lease_that_ended_or_went_meanwhile_is_not_healed(world: World) -> None:
+    """Healing finds all leases first, and then locks one after the other."""
+    lease = world.active(hosts(), start=0, end=1)
+    (held,) = world.get(lease).reservations[0].allocations
+    found = Healing(lease.id, {HOST}, Round({held.resource_number}, ()))
+    run_until(world, world.hour(1))
+    before = dump(world.engine)
+    assert run(world.service, found) is None
+    assert dump(world.engine) == before
+    world.delete(lease)
+    run_manager(world)
+    assert run(world.service, found) is None
 
 
 def test_two_parts_of_one_lease_never_get_the_same_replacement(world: World) -> None:

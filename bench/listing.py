@@ -73,7 +73,7 @@ def _compare(kind: str, count: int) -> Row:
 
 
 def _make(count: int) -> Row:
-    """Return how much processor time it takes to make the events of a list, set field by field (`db/leases/opened`)."""
+    """Return how much processor time the events of a list take, set field by field (`db/columns/opened`)."""
     now, undone = datetime.now(UTC), EventStatus.UNDONE
     found = [
         [(f"{number}", "lease", kind, now, undone.value, now, now) for kind in EventType] for number in range(count)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from leasehold.db.leases.opened import new, opened
+from leasehold.db.columns.opened import new, opened
 
 
 @dataclass(frozen=True, slots=True)

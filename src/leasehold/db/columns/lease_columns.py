@@ -1,7 +1,7 @@
 """The columns of leases, of their reservations and of their events: each stands here once.
 
 What is selected, inserted and updated is made of these lists, and so is the state of a lease in its history, which is
-JSON (`db/lease_state.py`). They are in the order in which rows are read (`db/leases/`).
+JSON (`db/lease_state.py`). Rows are read in the order of the lists.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
+from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,19 +17,29 @@ from sqlalchemy import JSON, bindparam, update
 
 from leasehold.db.columns.default_properties import read_default_properties, write_default_properties
 from leasehold.db.columns.ending import read_ending, write_ending
-from leasehold.db.columns.facts import written_facts
+from leasehold.db.columns.facts import DROPPED, SHARES, written_facts
 from leasehold.db.columns.holding import NOTED
 from leasehold.db.columns.no_show import read_no_show, write_no_show
+from leasehold.db.columns.opened import new, opened
 from leasehold.db.columns.waits import read_waiting, write_waiting
 from leasehold.db.dialects import JsonText
+from leasehold.db.types import read_json
+from leasehold.model.lease import Event, Lease
 from leasehold.model.reminder import own_reminder
+from leasehold.model.reservation import Reservation
+from leasehold.model.states import EventStatus, LeaseStatus, ReservationStatus
+from leasehold.model.terms.ending import DELETED_AT_ONCE
 from leasehold.model.terms.heal_policy import HealPolicy
 from leasehold.model.terms.lease_type import LeaseType
+from leasehold.model.windows import Window
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from sqlalchemy import ColumnElement, Table, Update
+    from sqlalchemy import ColumnElement, Row, Table, Update
+
+    from leasehold.model.allocation import Allocation
+    from leasehold.model.lease import EventFields
 
 
 class Written(Enum):
@@ -168,3 +179,107 @@ def state_of(fields: Iterable[Field], of: Any) -> dict[str, Any]:
 def fields_of(fields: Iterable[Field], state: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that `state_of` has written."""
     return {each.name: each.back(state[each.name]) for each in fields if each.back is not None and each.name in state}
+
+
+# ------------------------------------------------------------ rows, as `selected` has their columns
+
+_LEASE_STATUSES = {each.value: each for each in LeaseStatus}
+_RESERVATION_STATUSES = {each.value: each for each in ReservationStatus}
+_EVENT_STATUSES: dict[str | None, EventStatus | None] = {None: None, **{each.value: each for each in EventStatus}}
+_OPENED_LEASE, _OPENED_WINDOW, _OPENED_RESERVATION, _OPENED_EVENT = map(opened, (Lease, Window, Reservation, Event))
+
+
+def read_lease(row: Row[*tuple[Any, ...]], parts: tuple[Reservation, ...], moments: tuple[Event, ...]) -> Lease:
+    """Return the lease of a row, with these reservations and events; the row may have more columns at its end."""
+    made = new(_OPENED_LEASE)
+    # At once, because each `*` makes a list.
+    (
+        made.id,
+        made.name,
+        made.user_id,
+        made.project_id,
+        start_at,
+        end_at,
+        status,
+        made.status_reason,
+        made.degraded,
+        made.generation,
+        made.created_at,
+        made.updated_at,
+        made.deleted_at,
+        heal_policy,
+        made.reminded,
+        kind,
+        waiting,
+        reminders,
+        at_risk,
+        made.offered_until,
+        made.published_offer,
+        *_,
+    ) = row
+    window = made.window = new(_OPENED_WINDOW)
+    window.start, window.end = start_at, end_at
+    window.__post_init__()
+    window.__class__ = Window
+    made.status = _LEASE_STATUSES[status]
+    made.reservations, made.events = parts, moments
+    made.heal_policy = None if heal_policy is None else HealPolicy(heal_policy)
+    made.type = LeaseType.SCHEDULED if kind is None else LeaseType(kind)
+    made.waiting = None if waiting is None else read_waiting(read_json(waiting))
+    made.reminders = None if reminders is None else tuple(read_json(reminders))
+    made.at_risk = bool(at_risk)
+    made.__class__ = Lease
+    lease: Lease = made
+    return lease
+
+
+def read_reservation(row: Row[*tuple[Any, ...]], held: Mapping[str, Sequence[Allocation]]) -> Reservation:
+    """Return the reservation of a row, with its allocations among `held`; the row may have more columns at its end."""
+    made = new(_OPENED_RESERVATION)
+    (
+        made.id,
+        made.lease_id,
+        _,
+        made.resource_type,
+        status,
+        made.created_at,
+        made.updated_at,
+        made.resource_id,
+        request,
+        made.missing_resources,
+        made.resources_changed,
+        cloud,
+        made.missing,
+        ending,
+        no_show,
+        default,
+        *_,
+    ) = row
+    made.status = _RESERVATION_STATUSES[status]
+    facts = read_json(cloud)
+    made.dropped, made.shares, made.cloud = facts.pop(DROPPED, False), facts.pop(SHARES, {}), facts
+    made.request = _request(request).copy()
+    made.allocations = tuple(held.get(made.id, ()))
+    made.ending = DELETED_AT_ONCE if ending is None else read_ending(read_json(ending))
+    made.no_show = None if no_show is None else read_no_show(read_json(no_show))
+    made.default_properties = None if default is None else read_default_properties(read_json(default))
+    made.__class__ = Reservation
+    reservation: Reservation = made
+    return reservation
+
+
+@lru_cache(maxsize=256)
+def _request(text: str) -> dict[str, Any]:
+    """Return what a reservation asks for; most of a long list ask for the same as others. The caller takes a copy."""
+    request: dict[str, Any] = read_json(text)
+    return request
+
+
+def read_event(values: EventFields) -> Event:
+    """Return the event that has these fields."""
+    made = new(_OPENED_EVENT)
+    made.id, made.lease_id, made.type, made.time, status, made.created_at, made.updated_at = values
+    made.status = _EVENT_STATUSES[status]
+    made.__class__ = Event
+    event: Event = made
+    return event

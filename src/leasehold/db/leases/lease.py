@@ -16,26 +16,21 @@ from leasehold.db.columns.lease_columns import (
     RESERVATION,
     Written,
     given,
+    read_lease,
     saving,
     selected,
     written,
 )
-from leasehold.db.columns.waits import read_waiting
 from leasehold.db.dialects import IDS, AmongIds, among_few
 from leasehold.db.leases.lease_parts import events_of, read_parts
-from leasehold.db.leases.opened import new, opened
 from leasehold.db.tables import allocations, events, leases, outbox, reservations, tasks
-from leasehold.db.types import read_json
 from leasehold.db.untold import note
-from leasehold.model.lease import Event, Lease
+from leasehold.model.lease import Event
 from leasehold.model.lease_filter import EVERY_LEASE
 from leasehold.model.paging import OLDEST_FIRST
 from leasehold.model.reservation import Reservation
 from leasehold.model.states import LeaseStatus
-from leasehold.model.terms.heal_policy import HealPolicy
-from leasehold.model.terms.lease_type import LeaseType
 from leasehold.model.transitions import check
-from leasehold.model.windows import Window
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -46,7 +41,7 @@ if TYPE_CHECKING:
     from leasehold.db.columns.lease_columns import Field
     from leasehold.db.together import Writer
     from leasehold.model.allocation import Allocation
-    from leasehold.model.lease import EventFields
+    from leasehold.model.lease import EventFields, Lease
     from leasehold.model.lease_filter import LeaseFilter
     from leasehold.model.paging import Sort
 
@@ -65,8 +60,6 @@ _Found: TypeAlias = "tuple[Row[*tuple[Any, ...]], tuple[Reservation, ...], Seque
 
 
 _LEASE = selected(leases, LEASE)
-_STATUSES = {each.value: each for each in LeaseStatus}
-_OPENED_LEASE, _OPENED_WINDOW = map(opened, (Lease, Window))
 
 _HELD_BY_ID = select(allocations).where(among_few(allocations.c.lease_id)).order_by(allocations.c.id)
 _SORTS: Mapping[str, Column[Any]] = {  # the keys of LEASE_SORTS, and that of offers
@@ -216,7 +209,7 @@ def each_listed(
 
     This is for lists that only show events: most objects of a long list are events.
     """
-    return ((_lease(row, parts, ()), moments) for row, parts, moments in _each(connection, project_id, **part))
+    return ((read_lease(row, parts, ()), moments) for row, parts, moments in _each(connection, project_id, **part))
 
 
 def _each(
@@ -319,50 +312,7 @@ def _with_parts(
 
 
 def _whole(row: Row[*tuple[Any, ...]], parts: tuple[Reservation, ...], moments: Sequence[EventFields]) -> Lease:
-    return _lease(row, parts, events_of(moments))
-
-
-def _lease(row: Row[*tuple[Any, ...]], parts: tuple[Reservation, ...], moments: tuple[Event, ...]) -> Lease:
-    made = new(_OPENED_LEASE)
-    # At once, because each `*` makes a list. Who has claimed it may follow (`_ONE_CLAIMED`).
-    (
-        made.id,
-        made.name,
-        made.user_id,
-        made.project_id,
-        start_at,
-        end_at,
-        status,
-        made.status_reason,
-        made.degraded,
-        made.generation,
-        made.created_at,
-        made.updated_at,
-        made.deleted_at,
-        heal_policy,
-        made.reminded,
-        kind,
-        waiting,
-        reminders,
-        at_risk,
-        made.offered_until,
-        made.published_offer,
-        *_,
-    ) = row
-    window = made.window = new(_OPENED_WINDOW)
-    window.start, window.end = start_at, end_at
-    window.__post_init__()
-    window.__class__ = Window
-    made.status = _STATUSES[status]
-    made.reservations, made.events = parts, moments
-    made.heal_policy = None if heal_policy is None else HealPolicy(heal_policy)
-    made.type = LeaseType.SCHEDULED if kind is None else LeaseType(kind)
-    made.waiting = None if waiting is None else read_waiting(read_json(waiting))
-    made.reminders = None if reminders is None else tuple(read_json(reminders))
-    made.at_risk = bool(at_risk)
-    made.__class__ = Lease
-    lease: Lease = made
-    return lease
+    return read_lease(row, parts, events_of(moments))
 
 
 def save_lease(connection: Writer, before: Lease, after: Lease, now: datetime, *, locked: bool = True) -> Lease:

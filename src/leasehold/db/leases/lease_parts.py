@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Select, null, select, type_coerce, union_all
 
-from leasehold.db.columns.default_properties import read_default_properties
-from leasehold.db.columns.ending import read_ending
-from leasehold.db.columns.facts import DROPPED, SHARES
-from leasehold.db.columns.lease_columns import EVENT, RESERVATION, selected
-from leasehold.db.columns.no_show import read_no_show
+from leasehold.db.columns.lease_columns import EVENT, RESERVATION, read_event, read_reservation, selected
 from leasehold.db.dialects import IDS, AmongIds, among_few
-from leasehold.db.leases.opened import new, opened
 from leasehold.db.tables import events, reservations
-from leasehold.db.types import UtcDateTime, read_json
-from leasehold.model.lease import Event
-from leasehold.model.reservation import Reservation
-from leasehold.model.states import EventStatus, ReservationStatus
-from leasehold.model.terms.ending import DELETED_AT_ONCE
+from leasehold.db.types import UtcDateTime
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +20,8 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Row
 
     from leasehold.model.allocation import Allocation
-    from leasehold.model.lease import EventFields
+    from leasehold.model.lease import Event, EventFields
+    from leasehold.model.reservation import Reservation
 
 FEW = 100
 """The parts of so many leases are read by one statement; those of more by two, which have fewer columns."""
@@ -45,10 +36,6 @@ _EVENT = selected(events, EVENT)
 _LEASE_ID, _POSITION = 1, 2
 _NO_TIME: ColumnElement[Any] = type_coerce(null(), UtcDateTime).label("time")
 _ONLY_OF_RESERVATIONS = len(_RESERVATION) - len(_SHARED)
-
-_RESERVATION_STATUSES = {each.value: each for each in ReservationStatus}
-_EVENT_STATUSES: dict[str | None, EventStatus | None] = {None: None, **{each.value: each for each in EventStatus}}
-_OPENED_RESERVATION, _OPENED_EVENT = map(opened, (Reservation, Event))
 
 _RESERVATIONS = select(*_RESERVATION)
 _EVENTS = select(*_EVENT)
@@ -94,7 +81,7 @@ def _reservations(
 ) -> Mapping[str, list[Reservation]]:
     found: defaultdict[str, list[Reservation]] = defaultdict(list)
     for row in sorted(rows, key=_position):
-        found[row[_LEASE_ID]].append(_reservation(row, held))
+        found[row[_LEASE_ID]].append(read_reservation(row, held))
     return found
 
 
@@ -103,64 +90,14 @@ def _position(row: Row[*tuple[Any, ...]]) -> int:
     return position
 
 
-def _reservation(row: Row[*tuple[Any, ...]], held: Mapping[str, Sequence[Allocation]]) -> Reservation:
-    made = new(_OPENED_RESERVATION)
-    (
-        made.id,
-        made.lease_id,
-        _,
-        made.resource_type,
-        status,
-        made.created_at,
-        made.updated_at,
-        made.resource_id,
-        request,
-        made.missing_resources,
-        made.resources_changed,
-        cloud,
-        made.missing,
-        ending,
-        no_show,
-        default,
-        *_,
-    ) = row
-    made.status = _RESERVATION_STATUSES[status]
-    facts = read_json(cloud)
-    made.dropped, made.shares, made.cloud = facts.pop(DROPPED, False), facts.pop(SHARES, {}), facts
-    made.request = _request(request).copy()
-    made.allocations = tuple(held.get(made.id, ()))
-    made.ending = DELETED_AT_ONCE if ending is None else read_ending(read_json(ending))
-    made.no_show = None if no_show is None else read_no_show(read_json(no_show))
-    made.default_properties = None if default is None else read_default_properties(read_json(default))
-    made.__class__ = Reservation
-    reservation: Reservation = made
-    return reservation
-
-
-@lru_cache(maxsize=256)
-def _request(text: str) -> dict[str, Any]:
-    """Return what a reservation asks for; most of a long list ask for the same as others. The caller takes a copy."""
-    request: dict[str, Any] = read_json(text)
-    return request
-
-
 def events_of(found: Iterable[EventFields]) -> tuple[Event, ...]:
     """Return the events of a lease by time, those without one first."""
-    made = [_event(each) for each in found]
+    made = list(map(read_event, found))
     try:
         made.sort(key=_TIME)
     except TypeError:  # One has no time; to ask each of them first would take longer than to sort them.
         made.sort(key=_moment)
     return tuple(made)
-
-
-def _event(values: EventFields) -> Event:
-    made = new(_OPENED_EVENT)
-    made.id, made.lease_id, made.type, made.time, status, made.created_at, made.updated_at = values
-    made.status = _EVENT_STATUSES[status]
-    made.__class__ = Event
-    event: Event = made
-    return event
 
 
 _TIME = attrgetter("time")

@@ -1,4 +1,4 @@
-"""The lists of columns have every field of a lease, of its reservations and of its events, and every column."""
+"""The lists of columns have every field of a lease, of its reservations and of its events."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import pytest
 
 from leasehold.db.columns.facts import read_facts, written_facts
 from leasehold.db.columns.lease_columns import EVENT, LEASE, RESERVATION, Field
-from leasehold.db.tables import events, leases, reservations
 from leasehold.model.lease import Event, Lease
 from leasehold.model.reservation import Reservation
 
@@ -33,8 +32,3 @@ def test_facts_of_the_cloud_and_decisions_of_the_owner_share_a_column() -> None:
     assert written_facts(decided) == {"aggregate_id": 7, "dropped": True, "shares": shares}
     assert replace(part, **read_facts(written_facts(decided))) == decided
     assert replace(part, **read_facts(written_facts(part))) == part
-
-
-def test_each_column_is_written_or_computed() -> None:
-    for table, columns in ((leases, LEASE), (reservations, RESERVATION), (events, EVENT)):
-        assert {each.name for each in table.c if each.computed is None} == {each.name for each in columns}

@@ -12,9 +12,10 @@ from sqlalchemy import String, cast, func, insert, select, text, true, update
 from sqlalchemy.exc import IntegrityError
 
 from leasehold.db import schema
-from leasehold.db.columns.holding import NOTHING, wrongly_noted
+from leasehold.db.columns.holding import NOTHING
 from leasehold.db.engine import reading, writing
 from leasehold.db.idempotency import find_key, keep_key
+from leasehold.db.leases.holding import wrongly_noted
 from leasehold.db.leases.lease import insert_lease, save_lease
 from leasehold.db.project import (
     COUNTED_FOR,

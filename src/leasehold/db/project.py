@@ -18,8 +18,8 @@ from sqlalchemy.exc import IntegrityError
 
 from leasehold.db.allocation import read_demand
 from leasehold.db.columns.ending import counted_end
-from leasehold.db.columns.holding import in_window, may_hold
 from leasehold.db.dialects import IDS, AmongIds
+from leasehold.db.leases.holding import in_window, may_hold
 from leasehold.db.store import GenerationRaceError
 from leasehold.db.tables import allocations, leases, project_use
 from leasehold.model.states import LeaseStatus

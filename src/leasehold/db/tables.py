@@ -3,7 +3,8 @@
 An ended or deleted lease keeps its rows until `leasehold-manage purge`. `alive` is 1 for an enrolled resource and NULL
 for a removed one, so a unique key with it lets a removed host be enrolled again, on every database. Allocations store
 their window in whole seconds since the epoch: there may be a million of them, and plain integers load an order of
-magnitude faster than dates and compare the same on every database.
+magnitude faster than dates and compare the same on every database. The columns of leases, reservations and events stand
+in `db/columns/lease_columns.py`.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
+from leasehold.db.columns.lease_columns import EVENT, LEASE, RESERVATION
 from leasehold.db.types import COUNTED, EXACT, BigKey, UtcDateTime
 
 PURGED: Final = "purged"
@@ -142,34 +144,8 @@ resource_properties = Table(
 leases = Table(
     "leases",
     metadata,
-    Column("id", String(36), primary_key=True),
-    Column("name", String(80), nullable=False),
-    Column("user_id", String(255), nullable=False),
-    Column("project_id", String(255), nullable=False),
-    Column("start_at", UtcDateTime, nullable=False),
-    Column("end_at", UtcDateTime, nullable=False),
-    Column("status", String(16), nullable=False),
-    Column("status_reason", Text),
-    Column("degraded", Boolean, nullable=False),
-    Column("generation", BigInteger, nullable=False),
-    Column("created_at", UtcDateTime, nullable=False),
-    Column("updated_at", UtcDateTime),
-    Column("deleted_at", UtcDateTime),
-    Column("heal_policy", String(24)),
-    Column("reminded", Integer),
-    Column("type", String(16)),
-    Column("waiting", JSON(none_as_null=True)),
-    Column("waiting_since", UtcDateTime),
-    Column("at_risk", Boolean),
-    Column("reminders", JSON(none_as_null=True)),
-    Column("remind_at", UtcDateTime),
-    Column("offered_until", UtcDateTime),
-    Column("published_offer", String(36)),
-    Column("parent_id", String(36)),
-    # See `db/columns/holding.py`. The last one is NULL if a process that does not know the others wrote the lease.
-    Column("holds_from", BigInteger),
-    Column("holds_length", BigInteger),
-    Column("holds_noted", BigInteger),
+    *(each.column for each in LEASE),
+    # See `db/columns/holding.py`. It is NULL if a process that does not know the others wrote the lease.
     Column("holds_for", BigInteger, Computed("CASE WHEN holds_noted = generation THEN holds_length END")),
     Index("ix_leases_project_id_holds_for_holds_from", "project_id", "holds_for", "holds_from"),
     Index("ix_leases_parent_id", "parent_id"),
@@ -186,22 +162,7 @@ leases = Table(
 reservations = Table(
     "reservations",
     metadata,
-    Column("id", String(36), primary_key=True),
-    Column("lease_id", ForeignKey("leases.id"), nullable=False),
-    Column("position", Integer, nullable=False),
-    Column("resource_type", String(66), nullable=False),
-    Column("resource_id", String(36), nullable=False),
-    Column("request", JSON, nullable=False),
-    Column("status", String(16), nullable=False),
-    Column("missing_resources", Boolean, nullable=False),
-    Column("resources_changed", Boolean, nullable=False),
-    Column("cloud", JSON, nullable=False),
-    Column("created_at", UtcDateTime, nullable=False),
-    Column("updated_at", UtcDateTime),
-    Column("missing", Integer),
-    Column("ending", JSON(none_as_null=True)),
-    Column("no_show", JSON(none_as_null=True)),
-    Column("default_properties", JSON(none_as_null=True)),
+    *(each.column for each in RESERVATION),
     Index("ix_reservations_lease_id", "lease_id"),
     **EXACT,
 )
@@ -261,13 +222,7 @@ segments = Table(
 events = Table(
     "events",
     metadata,
-    Column("id", String(36), primary_key=True),
-    Column("lease_id", ForeignKey("leases.id"), nullable=False),
-    Column("type", String(66), nullable=False),
-    Column("time", UtcDateTime),
-    Column("status", String(16)),
-    Column("created_at", UtcDateTime, nullable=False),
-    Column("updated_at", UtcDateTime),
+    *(each.column for each in EVENT),
     Index("ix_events_lease_id", "lease_id"),
     **EXACT,
 )

@@ -1,7 +1,7 @@
 """The columns of leases, of their reservations and of their events: each stands here once.
 
-What is selected, inserted and updated is made of these lists, and so is the state of a lease in its history, which is
-JSON (`db/lease_state.py`). Rows are read in the order of the lists.
+The tables are made of these lists, and so is what is selected, inserted and updated, and the state of a lease in its
+history, which is JSON (`db/lease_state.py`). Rows are read in the order of the lists.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import JSON, bindparam, update
+from sqlalchemy import JSON, BigInteger, Boolean, Column, ForeignKey, Integer, String, Text, bindparam, update
 
 from leasehold.db.columns.default_properties import read_default_properties, write_default_properties
 from leasehold.db.columns.ending import read_ending, write_ending
@@ -23,7 +23,7 @@ from leasehold.db.columns.no_show import read_no_show, write_no_show
 from leasehold.db.columns.opened import new, opened
 from leasehold.db.columns.waits import read_waiting, write_waiting
 from leasehold.db.dialects import JsonText
-from leasehold.db.types import read_json
+from leasehold.db.types import UtcDateTime, read_json
 from leasehold.model.lease import Event, Lease
 from leasehold.model.reminder import own_reminder
 from leasehold.model.reservation import Reservation
@@ -62,18 +62,23 @@ def _as_it_is(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One column: its name, when it is written, and its value for a lease, a reservation or an event.
+    """One column: as the table has it, when it is written, and its value for a lease, a reservation or an event.
 
     `back` makes the value of the field of what a state in the history has; without it states do not have the column,
     or have it under another name. A column that is not `read` follows from others. One that is `written` at no time of
     its own is known to who inserts the row.
     """
 
-    name: str
+    column: Column[Any]
     written: Written | None = Written.ALWAYS
     get: Callable[[Any], Any] | None = None
     back: Callable[[Any], Any] | None = None
     read: bool = True
+
+    @property
+    def name(self) -> str:
+        """The name of the column, and of the field that it has without `get`."""
+        return self.column.name
 
     def value(self, of: Any) -> Any:
         """Return what is written."""
@@ -83,68 +88,80 @@ class Field:
 _moment = datetime.fromisoformat
 ONCE, WAITING, REMINDERS = Written.ONCE, Written.WAITING, Written.REMINDERS
 LEASE: Final = (
-    Field("id", ONCE),
-    Field("name"),
-    Field("user_id", ONCE),
-    Field("project_id", ONCE),
-    Field("start_at", get=attrgetter("window.start")),
-    Field("end_at", get=attrgetter("window.end")),
-    Field("status"),
-    Field("status_reason", back=_as_it_is),
-    Field("degraded"),
-    Field("generation"),
-    Field("created_at", ONCE),
-    Field("updated_at"),
-    Field("deleted_at", back=_moment),
-    Field("heal_policy", back=HealPolicy),
-    Field("reminded", back=_as_it_is),
-    Field("type", ONCE, lambda lease: None if lease.type is LeaseType.SCHEDULED else lease.type, LeaseType),
-    Field("waiting", WAITING, lambda lease: write_waiting(lease.waiting), read_waiting),
-    Field("reminders", REMINDERS, lambda lease: None if lease.reminders is None else list(lease.reminders), tuple),
-    Field("at_risk", Written.RISK, back=_as_it_is),
-    Field("offered_until", ONCE, back=_moment),
-    Field("published_offer", ONCE, back=_as_it_is),
+    Field(Column("id", String(36), primary_key=True), ONCE),
+    Field(Column("name", String(80), nullable=False)),
+    Field(Column("user_id", String(255), nullable=False), ONCE),
+    Field(Column("project_id", String(255), nullable=False), ONCE),
+    Field(Column("start_at", UtcDateTime, nullable=False), get=attrgetter("window.start")),
+    Field(Column("end_at", UtcDateTime, nullable=False), get=attrgetter("window.end")),
+    Field(Column("status", String(16), nullable=False)),
+    Field(Column("status_reason", Text), back=_as_it_is),
+    Field(Column("degraded", Boolean, nullable=False)),
+    Field(Column("generation", BigInteger, nullable=False)),
+    Field(Column("created_at", UtcDateTime, nullable=False), ONCE),
+    Field(Column("updated_at", UtcDateTime)),
+    Field(Column("deleted_at", UtcDateTime), back=_moment),
+    Field(Column("heal_policy", String(24)), back=HealPolicy),
+    Field(Column("reminded", Integer), back=_as_it_is),
     Field(
-        "waiting_since",
+        Column("type", String(16)),
+        ONCE,
+        lambda lease: None if lease.type is LeaseType.SCHEDULED else lease.type,
+        LeaseType,
+    ),
+    Field(
+        Column("waiting", JSON(none_as_null=True)), WAITING, lambda lease: write_waiting(lease.waiting), read_waiting
+    ),
+    Field(
+        Column("reminders", JSON(none_as_null=True)),
+        REMINDERS,
+        lambda lease: None if lease.reminders is None else list(lease.reminders),
+        tuple,
+    ),
+    Field(Column("at_risk", Boolean), Written.RISK, back=_as_it_is),
+    Field(Column("offered_until", UtcDateTime), ONCE, back=_moment),
+    Field(Column("published_offer", String(36)), ONCE, back=_as_it_is),
+    Field(
+        Column("waiting_since", UtcDateTime),
         WAITING,
         lambda lease: lease.waiting.since if lease.waits and lease.waiting else None,
         read=False,
     ),
-    Field("remind_at", REMINDERS, own_reminder, read=False),
-    Field("parent_id", ONCE, lambda lease: lease.lent and lease.lent.lease_id, read=False),
-    *(Field(name, get=get, read=False) for name, get in NOTED.items()),
+    Field(Column("remind_at", UtcDateTime), REMINDERS, own_reminder, read=False),
+    Field(Column("parent_id", String(36)), ONCE, lambda lease: lease.lent and lease.lent.lease_id, read=False),
+    *(Field(Column(name, BigInteger), get=get, read=False) for name, get in NOTED.items()),
 )
 # What reservations and events both have comes first, for the statement that reads both.
 RESERVATION: Final = (
-    Field("id", ONCE),
-    Field("lease_id", ONCE),
-    Field("position", None),
-    Field("resource_type", ONCE),
-    Field("status"),
-    Field("created_at", ONCE),
-    Field("updated_at"),
-    Field("resource_id", ONCE, back=_as_it_is),
-    Field("request", get=lambda part: dict(part.request), back=_as_it_is),
-    Field("missing_resources"),
-    Field("resources_changed"),
-    Field("cloud", get=written_facts, back=_as_it_is),
-    Field("missing", back=_as_it_is),
-    Field("ending", get=lambda part: write_ending(part.ending), back=read_ending),
-    Field("no_show", get=lambda part: write_no_show(part.no_show), back=read_no_show),
+    Field(Column("id", String(36), primary_key=True), ONCE),
+    Field(Column("lease_id", ForeignKey("leases.id"), nullable=False), ONCE),
+    Field(Column("position", Integer, nullable=False), None),
+    Field(Column("resource_type", String(66), nullable=False), ONCE),
+    Field(Column("status", String(16), nullable=False)),
+    Field(Column("created_at", UtcDateTime, nullable=False), ONCE),
+    Field(Column("updated_at", UtcDateTime)),
+    Field(Column("resource_id", String(36), nullable=False), ONCE, back=_as_it_is),
+    Field(Column("request", JSON, nullable=False), get=lambda part: dict(part.request), back=_as_it_is),
+    Field(Column("missing_resources", Boolean, nullable=False)),
+    Field(Column("resources_changed", Boolean, nullable=False)),
+    Field(Column("cloud", JSON, nullable=False), get=written_facts, back=_as_it_is),
+    Field(Column("missing", Integer), back=_as_it_is),
+    Field(Column("ending", JSON(none_as_null=True)), get=lambda part: write_ending(part.ending), back=read_ending),
+    Field(Column("no_show", JSON(none_as_null=True)), get=lambda part: write_no_show(part.no_show), back=read_no_show),
     Field(
-        "default_properties",
+        Column("default_properties", JSON(none_as_null=True)),
         get=lambda part: write_default_properties(part.default_properties),
         back=read_default_properties,
     ),
 )
 EVENT: Final = (
-    Field("id", ONCE),
-    Field("lease_id", ONCE),
-    Field("type", ONCE),
-    Field("time"),
-    Field("status"),
-    Field("created_at", ONCE),
-    Field("updated_at"),
+    Field(Column("id", String(36), primary_key=True), ONCE),
+    Field(Column("lease_id", ForeignKey("leases.id"), nullable=False), ONCE),
+    Field(Column("type", String(66), nullable=False), ONCE),
+    Field(Column("time", UtcDateTime)),
+    Field(Column("status", String(16))),
+    Field(Column("created_at", UtcDateTime, nullable=False), ONCE),
+    Field(Column("updated_at", UtcDateTime)),
 )
 
 

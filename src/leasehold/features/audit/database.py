@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from leasehold.db.columns.holding import wrongly_noted
 from leasehold.db.leases.closures import maintenance_reservations
 from leasehold.db.leases.hold import held_in_vain
+from leasehold.db.leases.holding import wrongly_noted
 from leasehold.db.leases.lease import CHUNK, each_lease
 from leasehold.db.task import LEASE
 from leasehold.db.work import work_for

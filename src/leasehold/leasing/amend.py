@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from leasehold.enforcement.external import ExternalCall
-from leasehold.leasing.amended import Amendment
+from leasehold.leasing.amended import Amendment, PartChange
 from leasehold.leasing.carry_out import carry_out
 from leasehold.leasing.dates import check_open_end, new_window
 from leasehold.leasing.deciding.allocations import held_by, pools_of
@@ -184,34 +184,19 @@ def _read(service: Service, lease: Lease, changes: LeaseChanges, sight: Sight) -
         return Read(found, request, before, ending, no_show)
 
     reading = read_requests(service, Caller(lease.user_id, lease.project_id), sight, changed, understand, lease=lease)
-    idents = [raw["id"] for raw in changed]
-    requests = {ident: part.stored for ident, part in zip(idents, reading.parts, strict=True)}
-    places = {ident: place_of(position) for position, ident in enumerate(idents)}
-    endings = {ident: part.ending for ident, part in zip(idents, reading.parts, strict=True)}
-    no_shows = {ident: part.no_show for ident, part in zip(idents, reading.parts, strict=True)}
-    return Amendment(
-        changes,
-        requests,
-        places,
-        reading.hidden,
-        tells_disabled=sight.disabled,
-        endings=endings,
-        no_shows=no_shows,
-        vacated={ident: each.allocations for ident, each in vacated.items()},
-        lowered={ident: each.part.request for ident, each in vacated.items()},
-        naming=frozenset(
-            ident
-            for ident, part in zip(idents, reading.parts, strict=True)
-            if names_properties(part.type.kind, part.request)
-        ),
-    )
+    parts = {}
+    for position, (read, (ident, smaller)) in enumerate(zip(reading.parts, vacated.items(), strict=True)):
+        change = PartChange(read.stored, read.ending, smaller.part.request, smaller.allocations, read.no_show)
+        names = names_properties(read.type.kind, read.request)
+        parts[ident] = replace(change, place=place_of(position), names_properties=names)
+    return Amendment(changes, parts, reading.hidden, tells_disabled=sight.disabled)
 
 
 def _without(changes: LeaseChanges, sight: Sight, vacated: Vacated) -> Amendment:
     """Return the amendment by which a reservation loses a resource, and everything else stays."""
-    part, asks = vacated.part, {vacated.part.id: vacated.part.request}
-    lost = {part.id: vacated.allocations}
-    return Amendment(changes, asks, {}, frozenset(), sight.disabled, {part.id: part.ending}, vacated=lost, lowered=asks)
+    part = vacated.part
+    change = PartChange(part.request, part.ending, part.request, vacated.allocations)
+    return Amendment(changes, {part.id: change}, tells_disabled=sight.disabled)
 
 
 def _conditions(service: Service, lease: Lease, amendment: Amendment) -> Sequence[tuple[str, Expression]]:
@@ -220,7 +205,7 @@ def _conditions(service: Service, lease: Lease, amendment: Amendment) -> Sequenc
         return ()
     found = [(service.types.find(part.resource_type), part) for part in lease.kept]
     usable = [(each.kind, part) for each, part in found if each is not None]
-    conditions = conditions_of((kind, kind.load(amendment.request(part))) for kind, part in usable)
+    conditions = conditions_of((kind, kind.load(amendment.of(part).request)) for kind, part in usable)
     defaults = [(kind.pool, amendment.default(part)) for kind, part in usable]
     return conditions + [(pool, condition_in(default)) for pool, default in defaults if default is not None]
 

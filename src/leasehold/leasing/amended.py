@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from leasehold.leasing.dates import new_warning
@@ -30,44 +30,52 @@ _ZONED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Amendment:
-    """The changes that a client wants.
+class PartChange:
+    """What a client wants of one reservation: the new `request`, in stored form, and how it ends.
 
-    `requests` holds the new requests in stored form, `endings` how they end, `no_shows` after which time they release
-    what they do not use, and `places` their paths in the client's request, all by reservation id. `hidden`
-    are the private properties that the client may not use. `tells_disabled` says that the client may learn that
-    disabled resources would have been enough. `vacated` are the ids of the allocations that a reservation gives up
-    unused, and `lowered` its request for what it has left, in stored form. `naming` are the ids of the reservations
-    that name properties now.
+    `lowered` is its request for what it has left when it has given up, unused, the allocations with the ids `vacated`.
+    `no_show` is the time after which it releases what it does not use, None if that stays. `place` is its path in the
+    client's request. One that `names_properties` now has no default properties any more.
+    """
+
+    request: Mapping[str, Any]
+    ending: Ending
+    lowered: Mapping[str, Any]
+    vacated: frozenset[int] = frozenset()
+    no_show: timedelta | None = None
+    place: str | None = None
+    names_properties: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Amendment:
+    """The changes that a client wants, with those of reservations by their ids.
+
+    `hidden` are the private properties that the client may not use. `tells_disabled` says that the client may learn
+    that disabled resources would have been enough.
     """
 
     changes: LeaseChanges
-    requests: Mapping[str, Mapping[str, Any]]
-    places: Mapping[str, str]
-    hidden: frozenset[str]
+    parts: Mapping[str, PartChange]
+    hidden: frozenset[str] = frozenset()
     tells_disabled: bool = False
-    endings: Mapping[str, Ending] = field(default_factory=dict)
-    no_shows: Mapping[str, timedelta] = field(default_factory=dict)
-    vacated: Mapping[str, frozenset[int]] = field(default_factory=dict)
-    lowered: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    naming: frozenset[str] = frozenset()
 
-    def request(self, part: Reservation) -> Mapping[str, Any]:
-        """Return the stored request of a reservation after the amendment."""
-        return self.requests.get(part.id, part.request)
+    def of(self, part: Reservation) -> PartChange:
+        """Return the change of a reservation; that of others is what they are."""
+        return self.parts.get(part.id) or PartChange(part.request, part.ending, part.request)
 
     def ending(self, part: Reservation) -> Ending:
         """Return how a reservation ends after the amendment."""
-        return self.endings.get(part.id, part.ending)
+        return self.of(part).ending
 
     def default(self, part: Reservation) -> DefaultProperties | None:
-        """Return the default properties of a reservation after the amendment; one that names properties loses them."""
-        return None if part.id in self.naming else part.default_properties
+        """Return the default properties of a reservation after the amendment."""
+        return None if self.of(part).names_properties else part.default_properties
 
     def asks_more(self, part: Reservation) -> bool:
         """Say whether a reservation needs a new decision, the window aside."""
-        before = self.lowered.get(part.id, part.request)
-        return self.request(part) != before or self.ending(part).tail > part.ending.tail
+        change = self.of(part)
+        return change.request != change.lowered or change.ending.tail > part.ending.tail
 
     def check_endings(self, lease: Lease, now: datetime) -> None:
         """Raise an error for a reservation that cannot end as is asked for, at this time.
@@ -76,15 +84,15 @@ class Amendment:
         other way round; and InvalidInputError where the lease is over, and would hold resources for another time.
         """
         for part in lease.reservations:
-            before, after = part.ending, self.ending(part)
+            before, after, place = part.ending, self.ending(part), self.of(part).place
             if before.gives_back is not after.gives_back and lease.reached(EventType.START):
-                raise ConflictError(_ZONED, field=f"{self.places[part.id]}.on_end")
+                raise ConflictError(_ZONED, field=f"{place}.on_end")
             if before.tail != after.tail and lease.window.end <= now:
                 # Another lease may have been promised its resources since.
                 message = "The lease has ended, so how long its servers live on cannot be changed; ask for a new lease."
                 name = "grace_seconds" if before.grace != after.grace else "recycle_seconds"
                 name = "on_end" if before.gives_back is not after.gives_back else name
-                raise InvalidInputError(message, field=f"{self.places[part.id]}.{name}")
+                raise InvalidInputError(message, field=f"{place}.{name}")
 
     def applied(self, lease: Lease, window: Window, now: datetime) -> Lease:
         """Return the amended lease; a failed lease is started again, unless the new window is over.
@@ -101,19 +109,20 @@ class Amendment:
         """Return the amended lease, whose time of a no-show counts anew where another request or time is asked for."""
         started = lease.reached(EventType.START)
         for part in lease.reservations:
-            if part.id in self.no_shows:
-                anew = self.request(part) != part.request
-                no_show = changed(part.no_show, self.no_shows[part.id], now, started=started, anew=anew)
+            change = self.of(part)
+            if change.no_show is not None:
+                anew = change.request != part.request
+                no_show = changed(part.no_show, change.no_show, now, started=started, anew=anew)
                 after = after.with_reservations({part.id}, no_show=no_show)
         return after
 
     def _applied(self, lease: Lease, window: Window, warning: datetime | None, now: datetime) -> Lease:
         after = self.changes.described(replace(lease, window=window))
-        for ident, request in self.requests.items():
-            after = after.with_reservations({ident}, request=request, ending=self.endings[ident])
-        if self.naming:
-            after = after.with_reservations(self.naming, default_properties=None)
         for part in lease.reservations:
+            change, default = self.of(part), self.default(part)
+            after = after.with_reservations(
+                {part.id}, request=change.request, ending=change.ending, default_properties=default
+            )
             if part.id in self.changes.drops:
                 after = after.with_reservations({part.id}, dropped=True, no_show=None)
         times = {EventType.START: window.start - lease.lead, EventType.END: window.end, EventType.BEFORE_END: warning}

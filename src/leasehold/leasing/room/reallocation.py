@@ -118,7 +118,7 @@ class Reallocation:
         return [held for held in held_by(part, self.lease) if held.id not in self._vacated(part)]
 
     def _vacated(self, part: Reservation) -> frozenset[int]:
-        return self.amendment.vacated.get(part.id, frozenset())
+        return self.amendment.of(part).vacated
 
     def _rewrite(self, part: Reservation, picks: Sequence[Pick]) -> list[Write]:
         """Return what writes the allocations of a reservation; nothing for one that never had any."""
@@ -146,7 +146,7 @@ class Reallocation:
         if not whole:
             return Flags(part.missing_resources, other, part.missing)
         # Another request is another promise; the same request may be met by fewer resources than were promised.
-        same = self.amendment.request(part) == part.request
+        same = self.amendment.of(part).request == part.request
         before = sum(each.slots for each in held) + ((part.missing or 0) if part.missing_resources else 0)
         missing = max(0, before - sum(pick.slots for pick in picks)) if same else 0
         stuck = part.missing_resources and not numbers.isdisjoint(failed)
@@ -203,13 +203,13 @@ class Reallocation:
         return [
             Asked(
                 kind,
-                kind.load(self.amendment.request(part)),
+                kind.load(self.amendment.of(part).request),
                 held=tuple(held.pick for held in self._held(part)),
                 leaving=tuple(held.pick for held in (*leaving(part, lease), *lost_by(part))) if begun else (),
                 firm=part.status is ReservationStatus.ACTIVE,
                 touched=lease.reached(EventType.START),
                 before=kind.load(part.request),
-                place=self.amendment.places.get(part.id),
+                place=self.amendment.of(part).place,
                 hidden=self.amendment.hidden,
                 ending=self.amendment.ending(part),
                 default=self.amendment.default(part),

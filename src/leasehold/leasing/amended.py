@@ -101,7 +101,7 @@ class Amendment:
         """
         return self._armed(lease, self._applied(lease, window, new_warning(lease, self.changes, window), now), now)
 
-    def offered(self, lease: Lease, window: Window, now: datetime) -> Lease:
+    def in_window(self, lease: Lease, window: Window, now: datetime) -> Lease:
         """Return the amended lease in another window than the client asked for, with its warning unchanged."""
         return self._applied(lease, window, None, now)
 

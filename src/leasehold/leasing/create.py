@@ -16,7 +16,7 @@ from leasehold.leasing.deciding.waiting_terms import waiting_terms
 from leasehold.leasing.external_view import ExternalView
 from leasehold.leasing.new_lease import new_lease, read_reservations
 from leasehold.leasing.requests import conditions_asked
-from leasehold.leasing.room.offer import Offering
+from leasehold.leasing.room.counter_offer import Proposal
 from leasehold.leasing.room.rebinding import Rebinding
 from leasehold.leasing.unit import Order
 from leasehold.leasing.waiting.best_effort import with_draws
@@ -115,7 +115,7 @@ class _Creation:
             terms = unit.terms(lease, lease.window, locks, use_disabled=self.draft.use_disabled)
             rebinding = Rebinding(unit.service, locks) if source.makes_room else None
             try:
-                decided = self._offering(unit, lease, snapshots, terms, rebinding).decide()
+                decided = self._proposal(unit, lease, snapshots, terms, rebinding).decide()
             except NotEnoughError as refusal:
                 if keeping is None:
                     raise
@@ -148,15 +148,15 @@ class _Creation:
     def _pools(self) -> set[str]:
         return {part.kind.pool for part in self.asked}
 
-    def _offering(
+    def _proposal(
         self, unit: Unit, lease: Lease, snapshots: Mapping[str, Snapshot], terms: Terms, rebinding: Rebinding | None
-    ) -> Offering:
+    ) -> Proposal:
         deciding = unit.deciding
 
         def allowed(other: Window) -> bool:
             return unit.service.enforcement.would_create(replace(lease, window=other), deciding)
 
-        return Offering(
+        return Proposal(
             snapshots,
             self.asked,
             terms,

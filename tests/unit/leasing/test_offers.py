@@ -14,7 +14,7 @@ from leasehold.calendar.index import Calendar
 from leasehold.conf.settings import LeaseSettings, LimitSettings
 from leasehold.leasing.deciding.decide import Asked, RefusedError, Terms, decide
 from leasehold.leasing.deciding.free_windows import MINUTE
-from leasehold.leasing.room.offer import Offering, most_available
+from leasehold.leasing.room.counter_offer import Proposal, most_available
 from leasehold.model.budget import Budget
 from leasehold.model.errors import InUseError, NotEnoughError, TakesTooLongError
 from leasehold.model.refusal import NoWindow
@@ -128,9 +128,9 @@ def fits(snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], terms: Terms
     return True
 
 
-def offer_of(offering: Offering) -> Refusal | None:
+def offer_of(proposal: Proposal) -> Refusal | None:
     try:
-        offering.decide()
+        proposal.decide()
     except NotEnoughError as error:
         return error.refusal
     return None
@@ -171,7 +171,7 @@ def test_the_offer_of_any_refusal_is_granted_and_no_earlier_window_is(
     by_pool = {} if of_addresses is None else {FLOATING_IP_POOL: timedelta(minutes=of_addresses)}
     margins = Margins(timedelta(minutes=margin), by_pool)
     terms = Terms(Window(start, max(start, end)), length, margins, endless(), lead=Lead(timedelta(minutes=lead), now))
-    refusal = offer_of(Offering(snapshots, asked, terms, lambda _: True, 1.0))
+    refusal = offer_of(Proposal(snapshots, asked, terms, lambda _: True, 1.0))
     if refusal is None:
         return
     careful = {pool: snapshot.careful() for pool, snapshot in snapshots.items()}
@@ -379,9 +379,9 @@ def test_a_shorter_extension_is_offered_that_is_granted_and_none_longer_is(
             return False
 
     wanted = replace(terms, window=Window(start, asked_end), length=asked_end - start)
-    offering = Offering(snapshots, kept, wanted, lambda _: True, 1.0, movable=False, extended=end)
+    proposal = Proposal(snapshots, kept, wanted, lambda _: True, 1.0, movable=False, extended=end)
     try:
-        offering.decide()
+        proposal.decide()
     except NotEnoughError as error:
         offered = error.refusal.latest_end
     except InUseError as error:

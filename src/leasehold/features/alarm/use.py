@@ -17,7 +17,7 @@ from leasehold.leasing.deciding.calendars import Calendars
 from leasehold.leasing.deciding.decide import Asked, allocate
 from leasehold.leasing.owned import OwnedItems
 from leasehold.leasing.requests import Read, conditions_of, read_requests
-from leasehold.leasing.room.offer import most_available
+from leasehold.leasing.room.counter_offer import most_available
 from leasehold.leasing.sight import closed_names
 from leasehold.model.budget import Budget
 from leasehold.model.caller import EVERYTHING

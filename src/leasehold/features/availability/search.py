@@ -18,7 +18,7 @@ from leasehold.leasing.deciding.decide import decide, seen_by_project
 from leasehold.leasing.deciding.free_windows import MINUTE, Windows
 from leasehold.leasing.new_lease import read_reservations
 from leasehold.leasing.requests import conditions_asked
-from leasehold.leasing.room.offer import Offering
+from leasehold.leasing.room.counter_offer import Proposal
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.errors import InvalidDateError, LeaseholdError, LimitExceededError, NotEnoughError, NoWindowError
 from leasehold.model.terms.lead import Lead
@@ -260,7 +260,7 @@ class _Seeker:
         terms = self._terms(_whole_minute(self.begin), length)
         seconds = self.service.settings.leases.explanation_seconds
         try:
-            Offering(self.snapshots, self.asked, terms, self._allowed, seconds).decide()
+            Proposal(self.snapshots, self.asked, terms, self._allowed, seconds).decide()
         except NotEnoughError as error:
             return error
         # It would fit at once, but not start on a whole minute that the bounds allow.

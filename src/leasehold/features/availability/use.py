@@ -11,7 +11,7 @@ from leasehold.calendar.profile import FreeUnits, free_of
 from leasehold.db.resources.resource import find_resource
 from leasehold.leasing.deciding.decide import Asked
 from leasehold.leasing.requests import Read, conditions_of, read_requests
-from leasehold.leasing.room.offer import most_available
+from leasehold.leasing.room.counter_offer import most_available
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.errors import (
     ForbiddenError,

@@ -24,7 +24,7 @@ from leasehold.leasing.deciding.default_properties import judged
 from leasehold.leasing.deciding.flags import Flags, changed
 from leasehold.leasing.deciding.promised import write_moves
 from leasehold.leasing.deciding.rebinding_search import RoomMade
-from leasehold.leasing.room.offer import Offering
+from leasehold.leasing.room.counter_offer import Proposal
 from leasehold.leasing.room.rebinding import Rebinding
 from leasehold.model.allocation import Pick
 from leasehold.model.errors import LeaseholdError
@@ -173,7 +173,7 @@ class Reallocation:
             views = {pool: view.booked(self._kept_off(pool), longest) for pool, view in others.items()}
             if claimed:
                 views = {pool: view.among(view.eligible.closed()) for pool, view in views.items()}
-            offering = Offering(
+            proposal = Proposal(
                 views,
                 asked,
                 terms,
@@ -184,7 +184,7 @@ class Reallocation:
                 rebinding=None if claimed else Rebinding(service, self.locks, stay=frozenset({lease.id})),
                 extended=lease.window.end if self.window.end > lease.window.end else None,
             )
-            room = offering.decide()
+            room = proposal.decide()
             for part, want, picks in zip(parts, asked, room.picks, strict=True):
                 check_left(left_by(part), want.held, picks, others[want.kind.pool], want.ending.held(reserved))
             gets = zip(parts, asked, room.picks, strict=True)
@@ -228,5 +228,5 @@ class Reallocation:
 
     def _allowed(self, window: Window) -> bool:
         """Return whether enforcement would allow the amended lease in this other window."""
-        after = self.amendment.offered(self.lease, window, self.locks.now)
+        after = self.amendment.in_window(self.lease, window, self.locks.now)
         return self.unit.service.enforcement.would_update(self.lease, after, self.unit.deciding)

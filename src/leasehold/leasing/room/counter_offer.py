@@ -1,4 +1,4 @@
-"""The offer in a refusal: the nearest window and the largest amount, each checked by a whole decision.
+"""The counter-offer in a refusal: the nearest window and the largest amount, each checked by a whole decision.
 
 The reservations of a lease compete for resources, so only a decision about the whole lease says whether it fits.
 Allocations that have ended and are not released are never offered: nobody knows when they become free.
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Offering:
-    """A decision whose refusal carries an offer: the pools' snapshots, and all that the lease asks for.
+class Proposal:
+    """All that a lease asks for, with the pools' snapshots; if it is refused, there is a counter-offer.
 
-    `movable` says that the lease may have another window. `extended` is the present end of a lease that asks for a
-    later one. `allowed` returns whether enforcement allows a window.
-    `seconds` limits the search for an offer. `tells_disabled` says that the caller may learn that disabled resources
-    would have been enough. `rebinding` may make room before the lease is refused; what is offered is found without it.
+    `movable` says that the lease may have another window, `allowed` whether enforcement allows one. `extended` is the
+    present end of a lease that asks for a later one. `seconds` limits the search for a counter-offer. `tells_disabled`
+    says that the caller may learn that disabled resources would have been enough. `rebinding` may make room before the
+    lease is refused; a counter-offer is found without it.
     """
 
     snapshots: Mapping[str, Snapshot]
@@ -50,7 +50,7 @@ class Offering:
     def decide(self) -> RoomMade:
         """Return the picks of every reservation; raises what `leasehold.leasing.deciding.decide.decide` raises.
 
-        A refusal becomes NotEnoughError with an offer. InUseError says how late the lease can end, if that helps.
+        A refusal becomes NotEnoughError. InUseError says how late the lease can end, if that helps.
         """
         try:
             return RoomMade(decide(self.snapshots, self.asked, self.terms))
@@ -65,11 +65,11 @@ class Offering:
         room = self._room(self.asked[position].kind.pool)
         if room is not None:
             return room
-        explained = _Offer(self._hurried(), position).added_to(refusal)
+        explained = _CounterOffer(self._hurried(), position).added_to(refusal)
         asked = self.asked[position]
         raise asked.blame(asked.kind.not_enough(explained))
 
-    def _hurried(self) -> Offering:
+    def _hurried(self) -> Proposal:
         return replace(self, terms=replace(self.terms, budget=self.terms.budget.part(self.seconds)))
 
     def _room(self, pool: str | None) -> RoomMade | None:
@@ -79,14 +79,14 @@ class Offering:
 
 
 @dataclass(frozen=True, slots=True)
-class _Offer:
+class _CounterOffer:
     """The search for an alternative to a lease whose reservation at `position` is refused."""
 
-    where: Offering
+    where: Proposal
     position: int
 
     def added_to(self, refusal: Refusal) -> Refusal:
-        """Return the refusal with the best offer found within the time budget."""
+        """Return the refusal with the best counter-offer found within the time budget."""
         largest, latest = self._largest(refusal.largest), _latest_end(self.where)
         try:
             nearest, why = self._nearest()
@@ -149,7 +149,7 @@ class _Offer:
         return (found, NoWindow.NEVER) if where.allowed(found) else (None, NoWindow.LIMITS)
 
 
-def _latest_end(where: Offering) -> datetime | None:
+def _latest_end(where: Proposal) -> datetime | None:
     """Return the latest whole minute at which the whole lease could end; None if that extends it by nothing.
 
     Found by bisection between its present end and what was asked for, for as long as the budget lasts.

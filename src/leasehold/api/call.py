@@ -157,10 +157,10 @@ class Call:
             self.require_admin("Only administrators ask for what all projects have; leave all_projects out.")
         return wanted
 
-    def require_admin(self, sentence: str, field: str = "all_projects") -> None:
-        """Raise ForbiddenError with this sentence, about a field, unless the caller administers the service."""
+    def require_admin(self, sentence: str) -> None:
+        """Raise ForbiddenError with this sentence about `all_projects`, unless the caller administers the service."""
         if not self.is_admin:
-            raise ForbiddenError(sentence, field=field, details={"rule": ADMIN})
+            raise ForbiddenError(sentence, field="all_projects", details={"rule": ADMIN})
 
     def query_id(self, key: str) -> str | None:
         """Return the id that a query key holds; None when it is absent or empty.

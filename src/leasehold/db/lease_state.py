@@ -14,6 +14,7 @@ from sqlalchemy import insert
 from leasehold.db.columns.facts import read_facts
 from leasehold.db.columns.lease_columns import LEASE, RESERVATION, fields_of, state_of
 from leasehold.db.tables import lease_states
+from leasehold.db.types import read_moment
 from leasehold.model.actor import actor_of
 from leasehold.model.lease import Event, Lease
 from leasehold.model.reservation import Reservation
@@ -113,8 +114,8 @@ def lease_of(payload: Mapping[str, Any], lease_state: Mapping[str, Any] | None, 
         status=LeaseStatus(payload["status"]),
         degraded=payload["degraded"],
         generation=generation or 1,
-        created_at=_moment(state, "created_at"),
-        updated_at=_moment(state, "updated_at"),
+        created_at=read_moment(state, "created_at"),
+        updated_at=read_moment(state, "updated_at"),
         **fields_of(LEASE, state.get(WHOLE, {})),
         reservations=tuple(
             Reservation(
@@ -124,8 +125,8 @@ def lease_of(payload: Mapping[str, Any], lease_state: Mapping[str, Any] | None, 
                 status=ReservationStatus(shown["status"]),
                 missing_resources=shown["missing_resources"],
                 resources_changed=shown["resources_changed"],
-                created_at=_moment(kept, "created_at") or _moment(state, "created_at"),
-                updated_at=_moment(kept, "updated_at"),
+                created_at=read_moment(kept, "created_at") or read_moment(state, "created_at"),
+                updated_at=read_moment(kept, "updated_at"),
                 **_decided({"resource_id": "", "request": {}, **fields_of(RESERVATION, kept)}),
             )
             for shown, kept in zip(parts, state.get("reservations") or [{}] * len(parts), strict=True)
@@ -135,10 +136,10 @@ def lease_of(payload: Mapping[str, Any], lease_state: Mapping[str, Any] | None, 
                 id=shown["id"],
                 lease_id=payload["lease_id"],
                 type=shown["event_type"],
-                time=_moment(kept, "time"),
+                time=read_moment(kept, "time"),
                 status=None if shown["status"] is None else EventStatus(shown["status"]),
-                created_at=_moment(kept, "created_at") or _moment(state, "created_at"),
-                updated_at=_moment(kept, "updated_at"),
+                created_at=read_moment(kept, "created_at") or read_moment(state, "created_at"),
+                updated_at=read_moment(kept, "updated_at"),
             )
             for shown, kept in zip(moments, state.get("events") or [{}] * len(moments), strict=True)
         ),
@@ -147,8 +148,3 @@ def lease_of(payload: Mapping[str, Any], lease_state: Mapping[str, Any] | None, 
 
 def _decided(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {**fields, **read_facts(fields.get("cloud", {}))}
-
-
-def _moment(kept: Mapping[str, Any], name: str) -> datetime | None:
-    text = kept.get(name)
-    return None if text is None else datetime.fromisoformat(text)

@@ -11,7 +11,7 @@ from sqlalchemy import BigInteger, DateTime, Integer, TypeDecorator
 from sqlalchemy.dialects import mysql
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from sqlalchemy import Dialect
 
@@ -79,6 +79,12 @@ def _with_zone(value: datetime | None) -> datetime | None:
 _NOTHING = "{}"
 # What `raw_decode` calls: a function in Python is between, for each value.
 _scan: Callable[[str, int], tuple[Any, int]] = JSONDecoder().scan_once  # type: ignore[attr-defined]  # not in its stub
+
+
+def read_moment(value: Mapping[str, Any], name: str) -> datetime | None:
+    """Return the moment that a JSON object has under this name; None if it has none."""
+    text = value.get(name)
+    return None if text is None else datetime.fromisoformat(text)
 
 
 def read_json(text: str) -> Any:

@@ -68,6 +68,11 @@ class Allocation:
         return Pick(self.resource_number, self.slots, self.demand)
 
 
+def slots_of(held: Iterable[Slots]) -> int:
+    """Return how many slots these are together; a whole resource is one."""
+    return sum(each.slots for each in held)
+
+
 def taken_by(allocations: Iterable[Slots]) -> Counter[str]:
     """Return what allocations of slots take together, by resource class; whole resources count nothing."""
     taken: Counter[str] = Counter()

@@ -11,7 +11,7 @@ from leasehold.model.resource import MAINTENANCE
 from leasehold.model.states import EventStatus, EventType, LeaseStatus
 from leasehold.model.terms.ending import counted_longest, held_longest
 from leasehold.model.terms.lease_type import LeaseType
-from leasehold.model.windows import OPEN_END
+from leasehold.model.windows import OPEN_END, Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from leasehold.model.terms.ending import Ending, Lent
     from leasehold.model.terms.heal_policy import HealPolicy
     from leasehold.model.terms.waiting import Waiting
-    from leasehold.model.windows import Window
 
 
 EventFields: TypeAlias = "tuple[str, str, str, datetime | None, str | None, datetime | None, datetime | None]"
@@ -169,6 +168,14 @@ class Lease:
     def with_event(self, kind: EventType, **changes: Any) -> Lease:
         """Return the lease with its event of this kind changed; unchanged if it has none."""
         return self.with_events({event.id for event in self.events if event.type == kind}, **changes)
+
+    def ending_at(self, moment: datetime) -> Lease:
+        """Return the lease with its end at a moment; a warning that was to come later comes no more."""
+        lease = replace(self, window=Window(self.window.start, moment)).with_event(EventType.END, time=moment)
+        warning = lease.event(EventType.BEFORE_END)
+        if warning is None or warning.time is None:
+            return lease
+        return lease.with_event(EventType.BEFORE_END, time=min(warning.time, moment))
 
     def with_events(self, ids: Collection[str], **changes: Any) -> Lease:
         """Return the lease with these events changed."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from leasehold.db.types import read_moment
 from leasehold.model.terms.no_show import NoShow
 
 if TYPE_CHECKING:
@@ -28,9 +29,4 @@ def read_no_show(value: Mapping[str, Any] | None) -> NoShow | None:
     if value is None:
         return None
     after, used = timedelta(seconds=value["after"]), frozenset(value.get("used", ()))
-    return NoShow(after, _moment(value, "since"), _moment(value, "warned_at"), used, value.get("done", False))
-
-
-def _moment(value: Mapping[str, Any], name: str) -> datetime | None:
-    text = value.get(name)
-    return None if text is None else datetime.fromisoformat(text)
+    return NoShow(after, read_moment(value, "since"), read_moment(value, "warned_at"), used, value.get("done", False))

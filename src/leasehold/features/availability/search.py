@@ -19,6 +19,7 @@ from leasehold.leasing.deciding.free_windows import MINUTE, Windows
 from leasehold.leasing.new_lease import read_reservations
 from leasehold.leasing.requests import conditions_asked
 from leasehold.leasing.room.counter_offer import Proposal
+from leasehold.model.allocation import slots_of
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.errors import InvalidDateError, LeaseholdError, LimitExceededError, NotEnoughError, NoWindowError
 from leasehold.model.terms.lead import Lead
@@ -209,7 +210,7 @@ class _Seeker:
     def amounts(self, window: Window) -> list[int]:
         """Return how much each reservation would get in a window."""
         terms = self._terms(window.start, window.duration)
-        return [sum(pick.slots for pick in picks) for picks in decide(self.snapshots, self.asked, terms)]
+        return [slots_of(picks) for picks in decide(self.snapshots, self.asked, terms)]
 
     def _first(self, after: int, length: timedelta) -> Window | None:
         """Return the first window of a length that starts at a moment or later, and that the limits allow."""

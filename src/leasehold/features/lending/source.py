@@ -82,11 +82,7 @@ class SubLeased(Claimed):
         if not takes_back(to.heir, to.locks.now):
             return None
         moment = max(lease.window.start, min(lease.window.end, from_seconds(to_seconds(to.locks.now))))
-        lease = replace(lease, window=Window(lease.window.start, moment)).with_event(EventType.END, time=moment)
-        warning = lease.event(EventType.BEFORE_END)
-        if warning is None or warning.time is None:
-            return lease
-        return lease.with_event(EventType.BEFORE_END, time=min(warning.time, moment))
+        return lease.ending_at(moment)
 
     def ending(self, connection: Connection, job: Convergence[Any], now: datetime) -> Convergence[Any]:
         """Return the job without the resources that the lender has not left: none was touched.

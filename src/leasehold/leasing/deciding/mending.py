@@ -13,7 +13,7 @@ from leasehold.leasing.deciding.allocations import by_number, held_by, left_by, 
 from leasehold.leasing.deciding.decide import Asked
 from leasehold.leasing.deciding.default_properties import judged, preferred
 from leasehold.leasing.deciding.flags import Flags, changed
-from leasehold.model.allocation import Pick
+from leasehold.model.allocation import Pick, slots_of
 from leasehold.model.budget import nothing_to_check
 from leasehold.model.errors import LeaseholdError, TakesTooLongError
 from leasehold.model.refusal import Refusal
@@ -21,11 +21,11 @@ from leasehold.model.states import EventType, ReservationStatus
 from leasehold.resource_types.kind import Explain, Search
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from datetime import datetime
 
     from leasehold.calendar.snapshot import Snapshot
-    from leasehold.model.allocation import Allocation, Slots
+    from leasehold.model.allocation import Allocation
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
     from leasehold.model.terms.default_properties import DefaultProperties
@@ -120,7 +120,7 @@ def lacking(lease: Lease, part: Reservation, kind: Kind[Any], mending: Mending) 
     has = (*kept, *(pick for pick, _ in mending.fresh))
     try:
         request = kind.load(part.request)
-        whole = kind.exactly(request, _slots(has) + mending.flags.missing)
+        whole = kind.exactly(request, slots_of(has) + mending.flags.missing)
     except Exception as error:
         raise PluginBugError from error
     return Asked(
@@ -157,13 +157,13 @@ class _Case:
         request = self._request()
         promised = self._promised(request, held)
         picks: Sequence[Pick] = [each.pick for each in kept]
-        if _slots(picks) < promised:
+        if slots_of(picks) < promised:
             picks = self._chosen(request, picks, promised, others=replaces and not self.terms.only_back)
         dropped, fresh = difference(kept, picks)
         if dropped and touched:
             raise PluginBugError from ValueError("it gives up resources in use")
         marked = self._marked(fresh)
-        missing = promised - _slots(picks)
+        missing = promised - slots_of(picks)
         given_up |= {each.id for each in dropped}
         stays = (each for each in held if each.id not in given_up)
         substitutes = any(each.substitute for each in stays) or any(mark for _, mark in marked)
@@ -181,7 +181,7 @@ class _Case:
 
     def _promised(self, request: Any, held: Sequence[Allocation]) -> int:
         """Return how much the reservation was promised; if that is not known, the most that it asks for."""
-        has = _slots(held)
+        has = slots_of(held)
         if not self.part.missing_resources:
             return has
         if self.part.missing is not None:
@@ -205,9 +205,9 @@ class _Case:
     def _substituted(self, request: Any, picks: Sequence[Pick], promised: int, view: Snapshot) -> Sequence[Pick]:
         """Return the picks and as much more as there is: with its default properties, if that gives all of it."""
         default = self.part.default_properties
-        if default is not None and _slots(picks) < promised:
+        if default is not None and slots_of(picks) < promised:
             found = self._grown(request, picks, promised, preferred(view, default, self.terms.check))
-            if _slots(found) >= promised:
+            if slots_of(found) >= promised:
                 return found
         return self._grown(request, picks, promised, view)
 
@@ -239,7 +239,7 @@ class _Case:
             check=terms.check,
             staying=staying,
         )
-        best, fits = picks, _slots(picks)
+        best, fits = picks, slots_of(picks)
         asked = most = promised
         # If an amount fits, every smaller one does: try the whole amount first, then bisect.
         while fits < most:
@@ -292,10 +292,6 @@ class _Case:
             own[number] = max(own[number], slots)
         own.subtract(by_number(each for each in held_by(self.part, self.lease) if not each.substitute))
         return +own
-
-
-def _slots(taken: Iterable[Slots]) -> int:
-    return sum(each.slots for each in taken)
 
 
 def difference(kept: Sequence[Allocation], picks: Sequence[Pick]) -> tuple[list[Allocation], list[Pick]]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from leasehold.calendar.snapshot import instants
 from leasehold.leasing.deciding.decide import RefusedError, decide
 from leasehold.leasing.deciding.default_properties import preferred
+from leasehold.model.allocation import slots_of
 from leasehold.model.errors import LeaseholdError, TakesTooLongError
 from leasehold.model.refusal import Refusal
 from leasehold.model.terms.ending import held_longest
@@ -66,7 +67,7 @@ class Reassignable:
     @property
     def amount(self) -> int:
         """How much it has, and keeps."""
-        return sum(each.slots for each in self.held)
+        return slots_of(self.held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +287,7 @@ class _RoomSearch:
             # A plugin's bug about a reservation of another lease: this request is refused as it was before.
             log.exception(_BUG, one.kind.name, one.id, one.lease_id)
             return None
-        whole = not isinstance(outcome, Refusal) and sum(pick.slots for pick in outcome) == one.amount
+        whole = not isinstance(outcome, Refusal) and slots_of(outcome) == one.amount
         return outcome if whole and not isinstance(outcome, Refusal) else None
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from leasehold.leasing.deciding.decide import RefusedError, allocate, decide
 from leasehold.leasing.deciding.free_windows import MINUTE, Windows, fits
 from leasehold.leasing.deciding.rebinding_search import RoomMade
+from leasehold.model.allocation import slots_of
 from leasehold.model.errors import InUseError, LeaseholdError, TakesTooLongError
 from leasehold.model.refusal import NoWindow, Refusal
 from leasehold.model.windows import Window, from_seconds, to_seconds
@@ -180,7 +181,7 @@ def most_available(part: Asked, snapshot: Snapshot, terms: Terms) -> int:
     """
     all_of_it = part.kind.exactly(part.request, MOST)
     outcome = allocate(replace(part, request=all_of_it), snapshot, terms)
-    most = outcome.largest if isinstance(outcome, Refusal) else sum(pick.slots for pick in outcome)
+    most = outcome.largest if isinstance(outcome, Refusal) else slots_of(outcome)
     return max(_ever_larger({part.kind.pool: snapshot}, [part], 0, terms, most), default=0)
 
 
@@ -205,7 +206,7 @@ def _fits_with(
     snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], position: int, terms: Terms, amount: int
 ) -> bool:
     part = asked[position]
-    if part.firm and amount < sum(pick.slots for pick in part.held):
+    if part.firm and amount < slots_of(part.held):
         return False
     request = part.kind.exactly(part.request, amount)
     try:

@@ -26,7 +26,7 @@ from leasehold.leasing.deciding.promised import write_moves
 from leasehold.leasing.deciding.rebinding_search import RoomMade
 from leasehold.leasing.room.counter_offer import Proposal
 from leasehold.leasing.room.rebinding import Rebinding
-from leasehold.model.allocation import Pick
+from leasehold.model.allocation import Pick, slots_of
 from leasehold.model.errors import LeaseholdError
 from leasehold.model.states import EventType, ReservationStatus
 from leasehold.model.terms.ending import held_longest
@@ -147,8 +147,8 @@ class Reallocation:
             return Flags(part.missing_resources, other, part.missing)
         # Another request is another promise; the same request may be met by fewer resources than were promised.
         same = self.amendment.of(part).request == part.request
-        before = sum(each.slots for each in held) + ((part.missing or 0) if part.missing_resources else 0)
-        missing = max(0, before - sum(pick.slots for pick in picks)) if same else 0
+        before = slots_of(held) + ((part.missing or 0) if part.missing_resources else 0)
+        missing = max(0, before - slots_of(picks)) if same else 0
         stuck = part.missing_resources and not numbers.isdisjoint(failed)
         return Flags(missing > 0 or stuck, other, missing)
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from leasehold.cloud.ports import CloudError
 from leasehold.db.outbox import put_event
 from leasehold.leasing.deciding.allocations import held_by
+from leasehold.model.allocation import slots_of
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.judging import due_of, judging
-from leasehold.model.states import EventType
-from leasehold.model.windows import Window, from_seconds, to_seconds
+from leasehold.model.windows import from_seconds, to_seconds
 from leasehold.resource_types.capabilities import GivingUp
 
 if TYPE_CHECKING:
@@ -95,22 +95,13 @@ def settled(lease: Lease, step: Step, outcomes: Sequence[Outcome], now: datetime
     if not freed:
         return lease
     if not any(_keeps(part, freed) for part in lease.kept):
-        return _ended(lease, from_seconds(to_seconds(now)))
+        return lease.ending_at(from_seconds(to_seconds(now)))
     for job in step.jobs:
         if job.kind is not None and _amount(job, freed):
             part = next(part for part in lease.reservations if part.id == job.name)
             request = _left_of(lease, part, job.kind, freed)
             lease = lease.with_reservations({job.name}, request=request)
     return lease
-
-
-def _ended(lease: Lease, moment: datetime) -> Lease:
-    """Return the lease with its end at a moment; a warning that was to come later comes no more."""
-    lease = replace(lease, window=Window(lease.window.start, moment)).with_event(EventType.END, time=moment)
-    warning = lease.event(EventType.BEFORE_END)
-    if warning is None or warning.time is None:
-        return lease
-    return lease.with_event(EventType.BEFORE_END, time=min(warning.time, moment))
 
 
 def _keeps(part: Reservation, freed: Collection[int]) -> bool:
@@ -120,7 +111,7 @@ def _keeps(part: Reservation, freed: Collection[int]) -> bool:
 def _left_of(lease: Lease, part: Reservation, kind: Kind[Any], freed: Collection[int]) -> Mapping[str, Any]:
     """Return the request of a reservation for what it has left, and for what it misses beside that."""
     held, request = held_by(part, lease), kind.load(part.request)
-    promised = has = sum(each.slots for each in held)
+    promised = has = slots_of(held)
     if part.missing_resources:
         promised = max(has, kind.amount(request)) if part.missing is None else has + part.missing
     return kind.store(kind.exactly(request, promised - sum(each.slots for each in held if each.id in freed)))

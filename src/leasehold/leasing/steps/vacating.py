@@ -15,6 +15,7 @@ from leasehold.db.resources.resource import resources_by_number
 from leasehold.leasing.deciding.allocations import held_by, left_by
 from leasehold.leasing.deciding.mending import started
 from leasehold.leasing.steps.lifecycle import jobs_of
+from leasehold.model.allocation import slots_of
 from leasehold.model.errors import (
     CloudUnavailableError,
     ConflictError,
@@ -72,7 +73,7 @@ def named(service: Service, lease: Lease, reservation_id: str, resource_id: str)
     if not gone:
         return None
     request = found.kind.load(part.request)
-    left = _promised(part, held, found.kind.amount(request)) - _slots(gone)
+    left = _promised(part, held, found.kind.amount(request)) - slots_of(gone)
     if left < 1:
         message = "A reservation keeps one resource at least; drop the reservation or delete the lease instead."
         raise ConflictError(message, field="resource_id")
@@ -100,7 +101,7 @@ def surplus(
     if amount >= kind.amount(before):
         return Vacated(part)
     held = held_by(part, lease)
-    too_much = _slots(held) - amount
+    too_much = slots_of(held) - amount
     lowered = _asking(part, found, kind.exactly(before, amount))
     if too_much <= 0:
         return Vacated(lowered)
@@ -109,9 +110,9 @@ def surplus(
     chosen = _adding_up([each for each in held if not users.get(each.id)], too_much)
     if chosen is None:
         busy = [user for each in held for user in users.get(each.id, ())]
-        unused = _slots(each for each in held if not users.get(each.id))
+        unused = slots_of(each for each in held if not users.get(each.id))
         message = (
-            f"The active reservation has {_slots(held)} {kind.noun}, of which {unused} are on resources that nothing "
+            f"The active reservation has {slots_of(held)} {kind.noun}, of which {unused} are on resources that nothing "
             f"uses; these are given up whole, so {kind.most_field} cannot become {amount}."
             + (f" {in_use(lease, busy)}" if busy else "")
         )
@@ -125,7 +126,7 @@ def _asking(part: Reservation, found: ResourceType, request: object) -> Reservat
 
 def _promised(part: Reservation, held: Sequence[Allocation], asked: int) -> int:
     """Return how much a reservation was promised, in the unit of its request; if not known, what it asks for."""
-    has = _slots(held)
+    has = slots_of(held)
     if not part.missing_resources:
         return has
     return max(has, asked) if part.missing is None else has + part.missing
@@ -177,10 +178,6 @@ def _adding_up(unused: Sequence[Allocation], wanted: int) -> Sequence[Allocation
             chosen.append(each)
             left -= each.slots
     return chosen
-
-
-def _slots(held: Iterable[Allocation]) -> int:
-    return sum(each.slots for each in held)
 
 
 def _own(lease: Lease, users: Iterable[ResourceUser]) -> list[str]:

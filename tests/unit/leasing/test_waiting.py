@@ -10,6 +10,7 @@ import pytest
 
 from leasehold.conf.settings import LeaseSettings, LimitSettings
 from leasehold.db.clock import utc_now
+from leasehold.db.leases.lease import find_lease
 from leasehold.leasing.resources.property import set_privacy
 from leasehold.manager.task_runner import run_task
 from leasehold.model.caller import EVERYTHING, Sight
@@ -123,6 +124,17 @@ def test_it_is_tried_again_exactly_so_often(world: World, retries: int) -> None:
     world.delete(lease)
     run_manager(world)
     assert not world.exists(lease)
+
+
+def test_a_lease_that_is_deleted_while_it_waits_has_no_reason_to_wait_any_more(world: World) -> None:
+    world.lease(hosts(5))
+    lease = waitlist(world, hosts(1))
+    assert world.reason(lease)
+    world.delete(lease)
+    with world.service.db.reading() as connection:
+        gone = find_lease(connection, lease.id, gone=True)
+    assert gone is not None
+    assert gone.status_reason is None
 
 
 def test_what_becomes_free_between_two_tries_is_granted_at_once(world: World) -> None:

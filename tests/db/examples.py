@@ -176,9 +176,10 @@ def hold(
 ) -> list[int]:
     """Allocate these resources to a reservation of a lease; return the ids of the allocations."""
     mine = owner.reservations[part].id
-    grants = [Grant(pool, generation, mine, Pick(number, slots, demand)) for number in numbers]
+    when = window or owner.window
+    grants = [Grant(pool, generation, owner.id, mine, when, Pick(number, slots, demand)) for number in numbers]
     known = set(connection.scalars(select(allocations.c.id)))
-    insert_allocations(connection, owner.id, window or owner.window, grants, Cause.GRANTED)
+    insert_allocations(connection, grants, Cause.GRANTED)
     return [
         each for each in connection.scalars(select(allocations.c.id).order_by(allocations.c.id)) if each not in known
     ]

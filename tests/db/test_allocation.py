@@ -127,10 +127,11 @@ def test_what_is_written_is_told_as_a_calendar_reads_it(shelf: Shelf, *, healed:
     part = shelf.lease.reservations[0].id
     more: tuple[dict[str, Any], ...] = ({"substitute": True}, {"left_at": NOW}) if healed else ({}, {})
     picks = (Pick(shelf.first, 1, None), Pick(shelf.second, 3, {"VCPU": 2}))
-    grants = [Grant(HOST_POOL, 1, part, pick, **marks) for pick, marks in zip(picks, more, strict=True)]
+    mine, window = shelf.lease.id, hours(1, 2)
+    grants = [Grant(HOST_POOL, 1, mine, part, window, pick, **marks) for pick, marks in zip(picks, more, strict=True)]
 
     def grant(connection: Connection) -> list[tuple[Any, ...]]:
-        return insert_allocations(connection, shelf.lease.id, hours(1, 2), grants, Cause.GRANTED)
+        return insert_allocations(connection, grants, Cause.GRANTED)
 
     written = shelf.db.transact(grant)
     with shelf.db.reading() as connection:

@@ -234,10 +234,8 @@ def _change_at_random(past: Past, random: Random, now: datetime) -> None:
     if kind == "insert" or not chosen:
         window = Window(later, later + timedelta(minutes=random.randrange(1, 200)))
         pick = Pick(random.choice(past.numbers), random.randrange(1, 3), {"VCPU": 1})
-        grants = [Grant(HOST_POOL, 1, part.id, pick) for part in past.lease.reservations]
-        past.db.transact(
-            lambda connection: insert_allocations(connection, past.lease.id, window, grants, Cause.AMENDED)
-        )
+        grants = [Grant(HOST_POOL, 1, past.lease.id, part.id, window, pick) for part in past.lease.reservations]
+        past.db.transact(lambda connection: insert_allocations(connection, grants, Cause.AMENDED))
     elif kind == "move":
         # A use case moves those of one old window together; a start that has passed stays.
         same = [each for each in chosen if each.window == chosen[0].window]

@@ -39,6 +39,7 @@ _SHOWN = (
     allocations.c.released_at.is_not(None).label("released"),
 )
 """What a calendar knows of an allocation."""
+_TOLD = tuple(each.name for each in _SHOWN[1:-1])
 _CHANGED = select(*_SHOWN).where(allocations.c.pool == bindparam("pool"), allocations.c.generation > bindparam("since"))
 _CURRENT = _CHANGED.where(
     or_(allocations.c.ends_at > bindparam("moment"), allocations.c.released_at.is_(None)),
@@ -49,7 +50,8 @@ _NEWS = union_all(
     _CHANGED,
     select(*_OF_RESOURCE).where(resources.c.pool == bindparam("pool"), resources.c.generation > bindparam("since")),
 )
-_KEEP = insert(allocations).returning(allocations.c.pool, *_SHOWN[:-1])
+_KNOWN_BY = ("reservation_id", "resource_number", "slots")
+_KEEP = insert(allocations).returning(allocations.c.id, *(allocations.c[name] for name in _KNOWN_BY))
 
 _UNRELEASED = select(allocations).where(
     allocations.c.resource_number.in_(bindparam("numbers", expanding=True)),
@@ -128,34 +130,35 @@ def as_allocation(row: Row[Any]) -> Allocation:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A new allocation: a reservation gets `pick` of a pool; `generation` is the pool's after the decision.
+    """A new allocation: a reservation of a lease gets `pick` of a pool for a window.
 
-    `substitute` says that healing chose it for an active reservation; with `left_at` it is vacated since then.
+    `generation` is the pool's after the decision. `substitute` says that healing chose it for an active reservation;
+    with `left_at` it is vacated since then.
     """
 
     pool: str
     generation: int
+    lease_id: str
     reservation_id: str
+    window: Window
     pick: Pick
     substitute: bool = False
     left_at: datetime | None = None
 
 
-def insert_allocations(
-    connection: Connection, lease_id: str, window: Window, grants: Iterable[Grant], cause: Cause
-) -> list[tuple[Any, ...]]:
-    """Write the new allocations of a lease, of any pools, in one statement; their segments begin for this cause.
+def insert_allocations(connection: Connection, grants: Iterable[Grant], cause: Cause) -> list[tuple[Any, ...]]:
+    """Write new allocations, of any leases and pools, in one statement; their segments begin for this cause.
 
-    Returns each row's pool and then the columns of `current_allocations`, in any order.
+    Returns each row's pool and then the columns of `current_allocations`, in any order. The database tells little more
+    than the ids that it gave: a driver in Python takes longer to read a column than to write it.
     """
-    start, end = window.seconds
-    granted = list(grants)
-    marked = any(grant.substitute or grant.left_at for grant in granted)
+    granted = [(grant, *grant.window.seconds) for grant in grants]
+    marked = any(grant.substitute or grant.left_at for grant, *_ in granted)
     rows = [
         {
             "pool": grant.pool,
             "reservation_id": grant.reservation_id,
-            "lease_id": lease_id,
+            "lease_id": grant.lease_id,
             "resource_number": grant.pick.resource_number,
             "starts_at": start,
             "ends_at": end,
@@ -166,10 +169,15 @@ def insert_allocations(
             **({"substitute": grant.substitute, "left_at": grant.left_at} if marked else {}),
             "start_cause": cause,
         }
-        for grant in granted
+        for grant, start, end in granted
     ]
-    # None is released. SQLite takes a column that an INSERT leaves out for NOT NULL in an expression that it returns.
-    return [(*row, False) for row in connection.execute(_KEEP, rows)] if rows else []
+    if not rows:
+        return []
+    # A reservation may get as much of a resource twice, once vacated: a calendar does not tell the two apart.
+    told = {tuple(row[name] for name in _KNOWN_BY): [row[name] for name in _TOLD] for row in rows}
+    pools = {row["reservation_id"]: row["pool"] for row in rows}
+    # None is released.
+    return [(pools[key[0]], ident, *told[tuple(key)], False) for ident, *key in connection.execute(_KEEP, rows)]
 
 
 def move_allocations(

@@ -38,7 +38,8 @@ UNKNOWN = "." * NONCE_LENGTH
 _LOCK_RANK = {HOST_POOL: 0, FLOATING_IP_POOL: 2}
 _LOCK_RANK_OF_PLUGINS = 1
 
-_READ = select(pools.c.name, pools.c.generation, pools.c.nonces, pools.c.waiting)
+_STATE = (pools.c.generation, pools.c.nonces, pools.c.waiting)
+_READ = select(pools.c.name, *_STATE)
 _LOCK = _READ.where(pools.c.name == bindparam("pool")).with_for_update()
 _KEPT_NONCES = func.substr(pools.c.nonces, bindparam("keep_from"), bindparam("keep_length"), type_=String)
 _BUMP = (
@@ -68,12 +69,11 @@ _OLD_NONCES = func.substr(
 _ADDED = _head(_NEXT) + bindparam("nonce", type_=String)
 _MOVED_NONCES = _ADDED + _OLD_NONCES
 _HAS_NEWEST = _begins_with(_head(pools.c.generation))
-_COLUMNS = (pools.c.name, pools.c.generation, pools.c.nonces, pools.c.waiting)
 _MOVE = (
     update(pools)
     .where(pools.c.name == bindparam("pool"), _HAS_NEWEST)
     .values(generation=_NEXT, nonces=_MOVED_NONCES)
-    .returning(*_COLUMNS)
+    .returning(*_STATE)
 )
 # MariaDB returns rows from an INSERT only. It sets columns one after the other: the second sees the new nonces.
 _MOVE_ON_MARIADB = (
@@ -85,7 +85,7 @@ _MOVE_ON_MARIADB = (
             ("generation", case((_begins_with(_ADDED), _NEXT), else_=pools.c.generation)),
         ]
     )
-    .returning(*_COLUMNS)
+    .returning(*_STATE)
 )
 
 
@@ -229,7 +229,8 @@ def move_pools(connection: Connection, names: Collection[str]) -> LockedPools:
     moved: dict[str, PoolState] = {}
     for name in lock_order(names):
         nonce = new_nonce()
-        after = _states(connection.execute(move, {"pool": name, "nonce": nonce}).all()).get(name)
+        row = connection.execute(move, {"pool": name, "nonce": nonce}).first()
+        after = None if row is None else _state(*row)
         if after is not None and after.nonces.startswith(f"{after.generation}:{nonce}"):
             states[name], moved[name] = after.before(), after
         else:
@@ -243,7 +244,11 @@ def read_pools(connection: Connection) -> dict[str, PoolState]:
 
 
 def _states(rows: Iterable[Row[Any, Any, Any, Any]]) -> dict[str, PoolState]:
-    return {row.name: PoolState(row.generation, row.nonces, bool(row.waiting)) for row in rows}
+    return {name: _state(*state) for name, *state in rows}
+
+
+def _state(generation: int, nonces: str, waiting: object) -> PoolState:
+    return PoolState(generation, nonces, bool(waiting))
 
 
 def bump_pools(connection: Connection, locked: LockedPools) -> None:

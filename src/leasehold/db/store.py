@@ -83,6 +83,11 @@ class Database:
         UnknownOutcomeError, without another try, when it is unknown whether a failed commit took effect: its rows may
         be there, and writing them again would grant the same lease twice.
         """
+        try:
+            return self._once(work)
+        except Exception as error:
+            if not worth_retrying(error):
+                raise
         attempts = Retrying(
             retry=retry_if_exception(worth_retrying),
             wait=wait_random_exponential(multiplier=0.005, max=0.5),

@@ -26,10 +26,14 @@ class Use:
         """Return the sum of each amount, at most `MOST`."""
         return Use(*(min(MOST, mine + theirs) for mine, theirs in zip(self.amounts, other.amounts, strict=True)))
 
+    def __neg__(self) -> Use:
+        """Return what undoes this."""
+        return Use(*(-amount for amount in self.amounts))
+
     @property
-    def amounts(self) -> tuple[int, ...]:
+    def amounts(self) -> tuple[int, int, int, int, int]:
         """The amounts in the order of the fields."""
-        return tuple(getattr(self, each.name) for each in fields(self))
+        return self.leases, self.hosts, self.vcpus, self.memory_mb, self.floating_ips
 
     def growth(self, before: Use) -> Use:
         """Return how much more of each amount this is than `before`, 0 where it is not more."""

@@ -7,7 +7,7 @@ treats a request as opaque.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
@@ -163,7 +163,7 @@ class Kind(ABC, Generic[R]):
 
     def store(self, request: R) -> dict[str, Any]:
         """Return the request as JSON values; `load` returns an equal request from them."""
-        return asdict(cast("DataclassInstance", request))
+        return {each.name: getattr(request, each.name) for each in fields(cast("DataclassInstance", request))}
 
     def load(self, stored: Mapping[str, Any]) -> R:
         """Return the request that `store` wrote, possibly in an older version."""

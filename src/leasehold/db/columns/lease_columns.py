@@ -80,88 +80,103 @@ class Field:
         """The name of the column, and of the field that it has without `get`."""
         return self.column.name
 
-    def value(self, of: Any) -> Any:
-        """Return what is written."""
-        return getattr(of, self.name) if self.get is None else self.get(of)
+
+class Fields(tuple[Field, ...]):
+    """The fields of a table, each list equal to itself alone: how they are read is looked up by it for every row."""
+
+    __slots__ = ()
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
 
 _moment = datetime.fromisoformat
 ONCE, WAITING, REMINDERS = Written.ONCE, Written.WAITING, Written.REMINDERS
-LEASE: Final = (
-    Field(Column("id", String(36), primary_key=True), ONCE),
-    Field(Column("name", String(80), nullable=False)),
-    Field(Column("user_id", String(255), nullable=False), ONCE),
-    Field(Column("project_id", String(255), nullable=False), ONCE),
-    Field(Column("start_at", UtcDateTime, nullable=False), get=attrgetter("window.start")),
-    Field(Column("end_at", UtcDateTime, nullable=False), get=attrgetter("window.end")),
-    Field(Column("status", String(16), nullable=False)),
-    Field(Column("status_reason", Text), back=_as_it_is),
-    Field(Column("degraded", Boolean, nullable=False)),
-    Field(Column("generation", BigInteger, nullable=False)),
-    Field(Column("created_at", UtcDateTime, nullable=False), ONCE),
-    Field(Column("updated_at", UtcDateTime)),
-    Field(Column("deleted_at", UtcDateTime), back=_moment),
-    Field(Column("heal_policy", String(24)), back=HealPolicy),
-    Field(Column("reminded", Integer), back=_as_it_is),
-    Field(
-        Column("type", String(16)),
-        ONCE,
-        lambda lease: None if lease.type is LeaseType.SCHEDULED else lease.type,
-        LeaseType,
-    ),
-    Field(
-        Column("waiting", JSON(none_as_null=True)), WAITING, lambda lease: write_waiting(lease.waiting), read_waiting
-    ),
-    Field(
-        Column("reminders", JSON(none_as_null=True)),
-        REMINDERS,
-        lambda lease: None if lease.reminders is None else list(lease.reminders),
-        tuple,
-    ),
-    Field(Column("at_risk", Boolean), Written.RISK, back=_as_it_is),
-    Field(Column("offered_until", UtcDateTime), ONCE, back=_moment),
-    Field(Column("published_offer", String(36)), ONCE, back=_as_it_is),
-    Field(
-        Column("waiting_since", UtcDateTime),
-        WAITING,
-        lambda lease: lease.waiting.since if lease.waits and lease.waiting else None,
-        read=False,
-    ),
-    Field(Column("remind_at", UtcDateTime), REMINDERS, own_reminder, read=False),
-    Field(Column("parent_id", String(36)), ONCE, lambda lease: lease.lent and lease.lent.lease_id, read=False),
-    *(Field(Column(name, BigInteger), get=get, read=False) for name, get in NOTED.items()),
+LEASE: Final = Fields(
+    (
+        Field(Column("id", String(36), primary_key=True), ONCE),
+        Field(Column("name", String(80), nullable=False)),
+        Field(Column("user_id", String(255), nullable=False), ONCE),
+        Field(Column("project_id", String(255), nullable=False), ONCE),
+        Field(Column("start_at", UtcDateTime, nullable=False), get=attrgetter("window.start")),
+        Field(Column("end_at", UtcDateTime, nullable=False), get=attrgetter("window.end")),
+        Field(Column("status", String(16), nullable=False)),
+        Field(Column("status_reason", Text), back=_as_it_is),
+        Field(Column("degraded", Boolean, nullable=False)),
+        Field(Column("generation", BigInteger, nullable=False)),
+        Field(Column("created_at", UtcDateTime, nullable=False), ONCE),
+        Field(Column("updated_at", UtcDateTime)),
+        Field(Column("deleted_at", UtcDateTime), back=_moment),
+        Field(Column("heal_policy", String(24)), back=HealPolicy),
+        Field(Column("reminded", Integer), back=_as_it_is),
+        Field(
+            Column("type", String(16)),
+            ONCE,
+            lambda lease: None if lease.type is LeaseType.SCHEDULED else lease.type,
+            LeaseType,
+        ),
+        Field(
+            Column("waiting", JSON(none_as_null=True)),
+            WAITING,
+            lambda lease: write_waiting(lease.waiting),
+            read_waiting,
+        ),
+        Field(
+            Column("reminders", JSON(none_as_null=True)),
+            REMINDERS,
+            lambda lease: None if lease.reminders is None else list(lease.reminders),
+            tuple,
+        ),
+        Field(Column("at_risk", Boolean), Written.RISK, back=_as_it_is),
+        Field(Column("offered_until", UtcDateTime), ONCE, back=_moment),
+        Field(Column("published_offer", String(36)), ONCE, back=_as_it_is),
+        Field(
+            Column("waiting_since", UtcDateTime),
+            WAITING,
+            lambda lease: lease.waiting.since if lease.waits and lease.waiting else None,
+            read=False,
+        ),
+        Field(Column("remind_at", UtcDateTime), REMINDERS, own_reminder, read=False),
+        Field(Column("parent_id", String(36)), ONCE, lambda lease: lease.lent and lease.lent.lease_id, read=False),
+        *(Field(Column(name, BigInteger), get=get, read=False) for name, get in NOTED.items()),
+    )
 )
 # What reservations and events both have comes first, for the statement that reads both.
-RESERVATION: Final = (
-    Field(Column("id", String(36), primary_key=True), ONCE),
-    Field(Column("lease_id", ForeignKey("leases.id"), nullable=False), ONCE),
-    Field(Column("position", Integer, nullable=False), None),
-    Field(Column("resource_type", String(66), nullable=False), ONCE),
-    Field(Column("status", String(16), nullable=False)),
-    Field(Column("created_at", UtcDateTime, nullable=False), ONCE),
-    Field(Column("updated_at", UtcDateTime)),
-    Field(Column("resource_id", String(36), nullable=False), ONCE, back=_as_it_is),
-    Field(Column("request", JSON, nullable=False), get=lambda part: dict(part.request), back=_as_it_is),
-    Field(Column("missing_resources", Boolean, nullable=False)),
-    Field(Column("resources_changed", Boolean, nullable=False)),
-    Field(Column("cloud", JSON, nullable=False), get=written_facts, back=_as_it_is),
-    Field(Column("missing", Integer), back=_as_it_is),
-    Field(Column("ending", JSON(none_as_null=True)), get=lambda part: write_ending(part.ending), back=read_ending),
-    Field(Column("no_show", JSON(none_as_null=True)), get=lambda part: write_no_show(part.no_show), back=read_no_show),
-    Field(
-        Column("default_properties", JSON(none_as_null=True)),
-        get=lambda part: write_default_properties(part.default_properties),
-        back=read_default_properties,
-    ),
+RESERVATION: Final = Fields(
+    (
+        Field(Column("id", String(36), primary_key=True), ONCE),
+        Field(Column("lease_id", ForeignKey("leases.id"), nullable=False), ONCE),
+        Field(Column("position", Integer, nullable=False), None),
+        Field(Column("resource_type", String(66), nullable=False), ONCE),
+        Field(Column("status", String(16), nullable=False)),
+        Field(Column("created_at", UtcDateTime, nullable=False), ONCE),
+        Field(Column("updated_at", UtcDateTime)),
+        Field(Column("resource_id", String(36), nullable=False), ONCE, back=_as_it_is),
+        Field(Column("request", JSON, nullable=False), get=lambda part: dict(part.request), back=_as_it_is),
+        Field(Column("missing_resources", Boolean, nullable=False)),
+        Field(Column("resources_changed", Boolean, nullable=False)),
+        Field(Column("cloud", JSON, nullable=False), get=written_facts, back=_as_it_is),
+        Field(Column("missing", Integer), back=_as_it_is),
+        Field(Column("ending", JSON(none_as_null=True)), get=lambda part: write_ending(part.ending), back=read_ending),
+        Field(
+            Column("no_show", JSON(none_as_null=True)), get=lambda part: write_no_show(part.no_show), back=read_no_show
+        ),
+        Field(
+            Column("default_properties", JSON(none_as_null=True)),
+            get=lambda part: write_default_properties(part.default_properties),
+            back=read_default_properties,
+        ),
+    )
 )
-EVENT: Final = (
-    Field(Column("id", String(36), primary_key=True), ONCE),
-    Field(Column("lease_id", ForeignKey("leases.id"), nullable=False), ONCE),
-    Field(Column("type", String(66), nullable=False), ONCE),
-    Field(Column("time", UtcDateTime)),
-    Field(Column("status", String(16))),
-    Field(Column("created_at", UtcDateTime, nullable=False), ONCE),
-    Field(Column("updated_at", UtcDateTime)),
+EVENT: Final = Fields(
+    (
+        Field(Column("id", String(36), primary_key=True), ONCE),
+        Field(Column("lease_id", ForeignKey("leases.id"), nullable=False), ONCE),
+        Field(Column("type", String(66), nullable=False), ONCE),
+        Field(Column("time", UtcDateTime)),
+        Field(Column("status", String(16))),
+        Field(Column("created_at", UtcDateTime, nullable=False), ONCE),
+        Field(Column("updated_at", UtcDateTime)),
+    )
 )
 
 
@@ -171,9 +186,16 @@ def selected(table: Table, fields: Iterable[Field]) -> tuple[ColumnElement[Any],
     return tuple(JsonText(each).label(each.name) if isinstance(each.type, JSON) else each for each in columns)
 
 
-def written(fields: Iterable[Field], of: Any, *when: Written) -> dict[str, Any]:
+@lru_cache
+def _getters(fields: Fields, when: tuple[Written, ...] | None = None) -> Sequence[tuple[str, Callable[[Any], Any]]]:
+    """Return the names and values of the columns that are written at these times; None: those that states have."""
+    chosen = (each for each in fields if (each.back is not None if when is None else each.written in when))
+    return [(each.name, each.get or attrgetter(each.name)) for each in chosen]
+
+
+def written(fields: Fields, of: Any, *when: Written) -> dict[str, Any]:
     """Return the values of the columns that are written at these times."""
-    return {each.name: each.value(of) for each in fields if each.written in when}
+    return {name: get(of) for name, get in _getters(fields, when)}
 
 
 def given(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -187,9 +209,9 @@ def saving(table: Table, fields: Iterable[Field], when: Written) -> Update:
     return update(table).where(table.c.id == bindparam("key")).values({name: bindparam(name) for name in names})
 
 
-def state_of(fields: Iterable[Field], of: Any) -> dict[str, Any]:
+def state_of(fields: Fields, of: Any) -> dict[str, Any]:
     """Return the columns that a state in the history has, as JSON."""
-    values = given({each.name: each.value(of) for each in fields if each.back is not None})
+    values = given({name: get(of) for name, get in _getters(fields)})
     return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in values.items()}
 
 

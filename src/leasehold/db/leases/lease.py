@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Column, ColumnElement, Connection, Row, Select
 
-    from leasehold.db.columns.lease_columns import Field
+    from leasehold.db.columns.lease_columns import Fields
     from leasehold.db.together import Writer
     from leasehold.model.allocation import Allocation
     from leasehold.model.lease import EventFields, Lease
@@ -370,7 +370,7 @@ def _stamped(before: Sequence[Part], after: Sequence[Part], now: datetime) -> li
     ]
 
 
-def _keyed(fields: Iterable[Field], of: Lease | Reservation | Event) -> dict[str, Any]:
+def _keyed(fields: Fields, of: Lease | Reservation | Event) -> dict[str, Any]:
     return {"key": of.id, **written(fields, of, Written.ALWAYS)}
 
 

@@ -135,8 +135,8 @@ def takes_back(lender: Lease | None, now: datetime) -> bool:
 
 def _grant(to: Release, lender: Lease, part: Reservation, gone: Sequence[Allocation]) -> None:
     window = Window(begins([*gone, *part.allocations], to.locks.now), lender.window.end)
-    grants = [Grant(each.pool, to.locks.next(each.pool), part.id, each.pick) for each in gone]
-    insert_allocations(to.locks.connection, lender.id, window, grants, Cause.RETURNED)
+    grants = [Grant(each.pool, to.locks.next(each.pool), lender.id, part.id, window, each.pick) for each in gone]
+    insert_allocations(to.locks.connection, grants, Cause.RETURNED)
 
 
 def begins(before: Iterable[Allocation], now: datetime) -> datetime:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from leasehold.db.allocation import Grant, end_allocations, insert_allocations, leave_allocations, move_allocations
@@ -200,13 +201,13 @@ def rewrite(to: Rewriting, picks: Sequence[Pick], locks: Locks) -> None:
     _vacate(to, locks)
     # A substitute that gets other slots is still one (feature J4).
     substitutes = {held.resource_number for held in goes if held.substitute}
-    fresh = []
+    grant, fresh = partial(Grant, to.pool, after, to.lease.id, to.part.id, to.ahead), []
     for pick in picks:
         if wanted[_key(pick)] > 0:
             wanted[_key(pick)] -= 1
-            fresh.append(Grant(to.pool, after, to.part.id, pick, pick.resource_number in substitutes))
-    fresh += [Grant(to.pool, after, to.part.id, pick, left_at=to.now) for pick in rest]
-    insert_allocations(connection, to.lease.id, to.ahead, fresh, Cause.AMENDED)
+            fresh.append(grant(pick, pick.resource_number in substitutes))
+    fresh += [grant(pick, left_at=to.now) for pick in rest]
+    insert_allocations(connection, fresh, Cause.AMENDED)
 
 
 def _end(to: Rewriting, goes: Sequence[Allocation], stays: Collection[int], locks: Locks) -> None:

@@ -245,6 +245,9 @@ class Calendars:
                     kept.load(connection, read_pools(connection)[error.pool], now)
 
     def _kept(self, pool: str) -> _Kept:
+        found = self._calendars.get(pool)
+        if found is not None:
+            return found
         with self._guard:
             return self._calendars.setdefault(pool, _Kept(pool, Calendar(pool)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from leasehold.db.allocation import Grant, end_allocations, insert_allocations
@@ -32,19 +33,17 @@ class Promised:
     window: Window
 
     def write(self, locks: Locks, lease: Lease) -> list[tuple[Any, ...]]:
-        """Write the moves and then the allocations, and return their rows as `insert_allocations` does.
-
-        One statement for all reservations that hold their resources equally long after the end.
-        """
+        """Write the moves and then the allocations, and return their rows as `insert_allocations` does."""
         write_moves(self.room.moves, locks)
-        grants: dict[Window, list[Grant]] = {}
-        for part, asked, chosen in zip(lease.reservations, self.asked, self.room.picks, strict=True):
-            held, pool = grants.setdefault(part.ending.held(self.window), []), asked.kind.pool
-            held += [Grant(pool, locks.next(pool), part.id, pick) for pick in chosen]
+        return insert_allocations(locks.connection, self.grants(locks, lease), Cause.GRANTED)
+
+    def grants(self, locks: Locks, lease: Lease) -> list[Grant]:
+        """Return the allocations that the lease gets."""
         return [
-            row
-            for window, granted in grants.items()
-            for row in insert_allocations(locks.connection, lease.id, window, granted, Cause.GRANTED)
+            Grant(asked.kind.pool, locks.next(asked.kind.pool), lease.id, part.id, window, pick)
+            for part, asked, chosen in zip(lease.reservations, self.asked, self.room.picks, strict=True)
+            for window in (part.ending.held(self.window),)
+            for pick in chosen
         ]
 
 
@@ -90,6 +89,6 @@ def replace_allocations(
     pool, after, cause = change.pool, change.locks.next(change.pool), change.cause
     if over:
         end_allocations(connection, over, after, now, cause, released=True)
-    grants = [Grant(pool, after, held.reservation_id, pick, mark) for pick, mark in fresh]
-    grants += [Grant(pool, after, held.reservation_id, pick, left_at=now) for pick in rest]
-    insert_allocations(connection, held.lease_id, held.window, grants, cause)
+    grant = partial(Grant, pool, after, held.lease_id, held.reservation_id, held.window)
+    grants = [*(grant(pick, mark) for pick, mark in fresh), *(grant(pick, left_at=now) for pick in rest)]
+    insert_allocations(connection, grants, cause)

@@ -24,6 +24,7 @@ from leasehold.model.caller import Caller, Sight
 from leasehold.model.errors import NotEnoughError
 from leasehold.model.resource import HOST
 from leasehold.model.windows import Window
+from tests.at_once import together
 from tests.counts.meter import Meter
 from tests.factory import claim_one, flavors, floating_ips, hosts, instances, make_service, run_manager
 
@@ -48,7 +49,8 @@ def count_costs(url: str) -> dict[str, dict[str, int]]:
         # Load both calendars first, because a create or amend normally finds them loaded.
         world.delete(world.lease(hosts(1), floating_ips(1), start=900, end=901))
         run_manager(world)
-        return {**_people(world, meter), **_work(world, meter), **_operators(world, meter)}
+        one = {**_people(world, meter), **_work(world, meter), **_operators(world, meter)}
+        return {**one, **_batches(world, meter)}
 
 
 def _people(world: World, meter: Meter) -> dict[str, dict[str, int]]:
@@ -83,6 +85,21 @@ def _people(world: World, meter: Meter) -> dict[str, dict[str, int]]:
     counts["delete, look whether it is gone"] = meter.of(lambda: wait_until_gone(world.service, one.id, 0))
     run_manager(world)
     return counts
+
+
+def _batches(world: World, meter: Meter) -> dict[str, dict[str, int]]:
+    """Count requests that are decided together, and the one before them."""
+    counts = {}
+    # The project of the first has a row of what it uses then.
+    together(world, partial(_ask, 299))
+    for begin, number in ((300, 1), (310, 8), (400, 64)):
+        works = [partial(_ask, begin + each) for each in range(number)]
+        counts[f"create, then {number} at once"] = meter.of(partial(together, world, *works, hour=begin + 600))
+    return counts
+
+
+def _ask(hour: int, world: World) -> Lease:
+    return world.lease(hosts(1), start=hour, end=hour + 1)
 
 
 def _timelines(world: World, meter: Meter) -> dict[str, dict[str, int]]:

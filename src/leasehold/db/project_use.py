@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from leasehold.db.project import allocated_to, count_open_leases, enter, keep_use, take_use, use_bounds
+from leasehold.model.use import NO_LIMIT, Use
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from sqlalchemy import Connection
 
     from leasehold.db.project import Allocated
-    from leasehold.model.use import Use
     from leasehold.model.windows import Window
 
 
@@ -50,6 +50,62 @@ class CountedUse:
 
 class UncountedError(Exception):
     """What is known of a project's use does not say whether a lease stays within its limits: it has to be counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedUse:
+    """What one of several requests that are decided together adds to what projects use.
+
+    It is noted here, and taken for all of a project at once (`take_together`). Nothing is counted: what the others
+    write is not in the tables yet.
+    """
+
+    taken: dict[str, tuple[Use, Use]] = field(default_factory=dict)
+
+    def take(self, project_id: str, more: Use, most: Use, _now: datetime) -> bool:
+        """Note what is to be taken; whether it stays within `most` is known later."""
+        self.taken[project_id] = more, most
+        return True
+
+    def enter(self, _project_id: str) -> None:
+        """Raise UncountedError."""
+        raise UncountedError
+
+    def keep(self, _project_id: str, _use: Use, _now: datetime) -> None:
+        """Raise UncountedError."""
+        raise UncountedError
+
+    def open_leases(self, _project_id: str, user_id: str | None = None) -> int:  # noqa: ARG002 - the same for all
+        """Raise UncountedError."""
+        raise UncountedError
+
+    def allocated(self, _project_id: str, **_: Any) -> list[Allocated]:
+        """Raise UncountedError."""
+        raise UncountedError
+
+
+def take_together(connection: Connection, uses: Iterable[SharedUse], now: datetime) -> frozenset[str]:
+    """Take what requests have noted, by one statement for each project in their order; return those it is too much for.
+
+    Nothing is taken for these. Raises what `take_use` raises.
+    """
+    wanted: dict[str, list[tuple[Use, Use]]] = {}
+    for use in uses:
+        for project_id, each in use.taken.items():
+            wanted.setdefault(project_id, []).append(each)
+    full = set()
+    for project_id, every in sorted(wanted.items()):
+        more = sum((each for each, _ in every), Use())
+        most = Use(*map(min, zip(*(each.amounts for _, each in every), strict=True)))
+        if not take_use(connection, project_id, more, most, now):
+            full.add(project_id)
+    return frozenset(full)
+
+
+def give_back(connection: Connection, use: SharedUse, now: datetime) -> None:
+    """Take back what was taken for a request that is not granted."""
+    for project_id, (more, _) in use.taken.items():
+        take_use(connection, project_id, -more, NO_LIMIT, now)
 
 
 @dataclass(frozen=True, slots=True)

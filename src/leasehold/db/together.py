@@ -91,12 +91,26 @@ class Together:
         return len(rows) if all(map(_inserts, writes)) else written
 
     def _send_each(self, writes: _Writes) -> int:
-        return sum(self._execute(statement, rows) for statement, rows in writes)
+        return sum(self._execute(statement, rows) for statement, rows in _by_table(writes))
 
     def _execute(self, statement: Write, rows: Sequence[dict[str, Any]]) -> int:
         result = self._connection.execute(statement, rows if len(rows) > 1 else rows[0])
         # An INSERT writes all rows or fails, and not every driver counts them.
         return len(rows) if isinstance(statement, Insert) else result.rowcount
+
+
+def _by_table(writes: _Writes) -> Iterator[tuple[Write, list[dict[str, Any]]]]:
+    """Yield the writes, and what the same INSERT writes at once: a table's rows when the first of them came."""
+    if not all(map(_inserts, writes)):
+        yield from writes
+        return
+    tables: dict[Write, dict[tuple[str, ...], list[dict[str, Any]]]] = {}
+    for statement, rows in writes:
+        for row in rows:
+            tables.setdefault(statement, {}).setdefault(tuple(row), []).append(row)
+    for statement, kinds in tables.items():
+        for rows in kinds.values():
+            yield statement, rows
 
 
 def _inserts(write: tuple[Write, list[dict[str, Any]]]) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy.exc import IntegrityError
 
 from leasehold.leasing.approval import UNASKED, UnapprovedError, approved
+from leasehold.leasing.batch import Joining, decide_together
 from leasehold.leasing.lapse import REASONS, release_late
 from leasehold.leasing.once import done_before
 from leasehold.leasing.unit import NoTraceError, run
@@ -48,14 +49,17 @@ def carry_out(service: Service, order: Order, case: Callable[[Unit], Decision]) 
 
 def _decided(service: Service, order: Order, case: Callable[[Unit], Decision], approval: Approval) -> Lease:
     """Decide, and once more if that is refused and offers are over that still hold something (decision 0073)."""
+    alone = partial(run, service, case, order, approval)
 
     def attempt() -> Lease:
         try:
-            return run(service, case, order, approval)
+            if isinstance(case, Joining) and case.joins and order.joins:
+                return decide_together(service, case, order, approval, alone)
+            return alone()
         except REASONS:
             if not release_late(service):
                 raise
-        return run(service, case, order, approval)
+        return alone()
 
     return _unless_done(service, order, attempt, (LeaseholdError, UnapprovedError, IntegrityError))
 

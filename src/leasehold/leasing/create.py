@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from leasehold.enforcement.external import ExternalCall
 from leasehold.enforcement.held_offer import check_offers
+from leasehold.leasing.batch import Joining
 from leasehold.leasing.carry_out import carry_out
 from leasehold.leasing.dates import asked_window, check_ahead, check_open_end
 from leasehold.leasing.deciding.decision import Decision
@@ -95,7 +96,7 @@ def _create(
 
 
 @dataclass(frozen=True, slots=True)
-class _Creation:
+class _Creation(Joining):
     """The use case; `sight` says what the caller may learn, `plan` which shared hosts may be drawn for the lease."""
 
     caller: Caller
@@ -105,9 +106,19 @@ class _Creation:
     plan: DrawPlan | None
 
     def __call__(self, unit: Unit) -> Decision:
-        unit.check_undone()
-        lease, keeping = self._wanted(unit)
-        locks = unit.lock_and_move(self._pools if keeping is None else keeping.pools(unit.connection))
+        wanted = _, keeping = self.wanted(unit)
+        pools = self.pools if keeping is None else keeping.pools(unit.connection)
+        return self.decided(unit, unit.lock_and_move(pools), wanted)
+
+    @property
+    def joins(self) -> bool:
+        """Whether it may be decided together with others (`batch.py`): its pools are all that it asks about."""
+        draft = self.draft
+        return not draft.type.waits and draft.hold is None and draft.published_offer is None and self.plan is None
+
+    def decided(self, unit: Unit, locks: Locks, wanted: tuple[Lease, Keeping | None]) -> Decision:
+        """Return what becomes of the lease under these locks."""
+        lease, keeping = wanted
         check_ahead(lease.window.end, locks.now)
         source = unit.service.source_of(lease)
         with unit.snapshots(locks) as every:
@@ -130,11 +141,12 @@ class _Creation:
         )
         return self._granted(locks, granted, decided, terms)
 
-    def _wanted(self, unit: Unit) -> tuple[Lease, Keeping | None]:
+    def wanted(self, unit: Unit) -> tuple[Lease, Keeping | None]:
         """Return the lease that is asked for, within the limits of its project, and how it waits if it may."""
+        unit.check_undone()
         service, now, settings = unit.service, unit.now, unit.service.settings
         window = asked_window(self.draft, now)
-        waiting = waiting_terms(self.draft, settings.leases, now, self._pools, settings.cloud.draw_limit)
+        waiting = waiting_terms(self.draft, settings.leases, now, self.pools, settings.cloud.draw_limit)
         lease = new_lease(service, self.caller, self.draft, self.asked, window, now)
         if self.draft.hold is not None:
             check_offers(unit.connection, lease.project_id, settings.leases.limits.offers, now)
@@ -145,16 +157,20 @@ class _Creation:
         return lease, Keeping(service, lease, self.asked, waiting, self.plan)
 
     @property
-    def _pools(self) -> set[str]:
-        return {part.kind.pool for part in self.asked}
+    def pools(self) -> frozenset[str]:
+        """The pools of its reservations."""
+        return frozenset(part.kind.pool for part in self.asked)
+
+    @property
+    def project_id(self) -> str:
+        """Who gets the lease."""
+        return self.caller.project_id
 
     def _proposal(
         self, unit: Unit, lease: Lease, snapshots: Mapping[str, Snapshot], terms: Terms, rebinding: Rebinding | None
     ) -> Proposal:
-        deciding = unit.deciding
-
         def allowed(other: Window) -> bool:
-            return unit.service.enforcement.would_create(replace(lease, window=other), deciding)
+            return unit.service.enforcement.would_create(replace(lease, window=other), unit.deciding)
 
         return Proposal(
             snapshots,
@@ -164,6 +180,7 @@ class _Creation:
             unit.service.settings.leases.explanation_seconds,
             tells_disabled=self.sight.disabled and not lease.type.waits,
             rebinding=rebinding,
+            explains=unit.explains,
         )
 
     def _granted(self, locks: Locks, lease: Lease, decided: RoomMade, terms: Terms) -> Decision:

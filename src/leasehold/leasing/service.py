@@ -18,6 +18,7 @@ from leasehold.leasing.deciding.decide import Terms
 from leasehold.leasing.deciding.source import POOLS, Grounds, Source
 from leasehold.leasing.deciding.waiting_order import LongestWaiting
 from leasehold.leasing.enrolled import Enrolled
+from leasehold.leasing.queue import Queues
 from leasehold.model.budget import Budget
 from leasehold.model.placing.displacement import FewestServers
 from leasehold.model.terms.lead import NO_LEAD, longest_lead
@@ -62,7 +63,7 @@ class Service:
     `enrolled` are resources that such questions need not read again.
     `steady` returns seconds of a monotonic clock, which times decisions. `wake` tells a manager in the same process
     that work has become due. `words` are the features' own, which they read in a sent reservation before its type does;
-    `sources` are those that their leases have resources from.
+    `sources` are those that their leases have resources from. In `queues` requests wait for each other.
     """
 
     db: Database
@@ -80,6 +81,7 @@ class Service:
     wake: Callable[[], None] = nobody_to_wake
     words: tuple[Words, ...] = ()
     sources: tuple[Source, ...] = ()
+    queues: Queues = field(default_factory=Queues)
 
     def source_of(self, lease: Lease) -> Source:
         """Return where the resources of a lease come from."""
@@ -119,6 +121,10 @@ class Service:
         """Do as `look`, on the calendars for questions: no decision waits for `work`. Raises TakesTooLongError."""
         evaluate = partial(self._evaluate, conditions, self.questions)
         return self.questions.look(self.db, self.now, pools, work, evaluate)
+
+    def evaluated(self, conditions: Sequence[tuple[str, Expression]]) -> Evaluated:
+        """Return the answers to conditions, each with its pool, as the calendars are now; raises TakesTooLongError."""
+        return self._evaluate(conditions)
 
     def _evaluate(self, conditions: Sequence[tuple[str, Expression]], calendars: Calendars | None = None) -> Evaluated:
         return (calendars or self.calendars).evaluate(conditions, self.budget().check)

@@ -8,7 +8,7 @@ approved of what it decided.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, overload
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, overload
 
 from leasehold.db.leases.lease import find_lease
 from leasehold.db.pool import lock_pools, move_pools
@@ -64,14 +64,23 @@ class Order:
     dry_run: bool = False
     along: Along | None = None
 
+    @property
+    def joins(self) -> bool:
+        """Whether it may be decided together with others: it changes nothing more, and leaves its trace."""
+        return self.along is None and not self.dry_run
+
 
 PLAIN = Order()
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One transaction of a use case, before it has locked anything."""
+    """One transaction of a use case, before it has locked anything.
 
+    Unless it `explains`, nobody makes room, and a refusal has no counter-offer (`Proposal`).
+    """
+
+    explains: ClassVar[bool] = True
     service: Service
     connection: Connection
     order: Order

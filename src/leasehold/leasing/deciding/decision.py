@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from leasehold.db.allocation import insert_allocations
 from leasehold.db.idempotency import keep_key
 from leasehold.db.leases.lease import find_lease, insert_lease, save_lease
 from leasehold.db.outbox import put_event
@@ -12,18 +13,23 @@ from leasehold.db.task import LEASE, add_task, finish_task, hurry_task
 from leasehold.db.together import together
 from leasehold.db.waiting import hurry_tries
 from leasehold.leasing.deciding.flags import put_flag_event
+from leasehold.model.segment import Cause
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextvars import Context
     from datetime import datetime
 
+    from leasehold.db.allocation import Grant
     from leasehold.db.task import Claim
     from leasehold.db.together import Writer
     from leasehold.leasing.deciding.calendars import Calendars
     from leasehold.leasing.deciding.promised import Promised
     from leasehold.leasing.locks import Locks
+    from leasehold.model.allocation import Pick
     from leasehold.model.draft import Once
     from leasehold.model.lease import Lease
+    from leasehold.model.windows import Window
 
     Write: TypeAlias = Callable[[Locks], object]
     """Writes something under these locks; `Decision` moves the pools afterwards."""
@@ -69,6 +75,15 @@ class Decision:
             calendars.note(self.locks.pools, rows)
         return lease
 
+    @property
+    def taken(self) -> Iterator[tuple[str, Sequence[Pick], Window]]:
+        """What each reservation of the lease gets: its pool, the picks, and from when to when they are held."""
+        if self.promised is not None:
+            for part, asked, chosen in zip(
+                self.lease.reservations, self.promised.asked, self.promised.room.picks, strict=True
+            ):
+                yield asked.kind.pool, chosen, part.ending.held(self.promised.window)
+
     def write_rows(self) -> None:
         """Write this about one lease, and leave the pools to the caller."""
         self._write(None)
@@ -78,9 +93,7 @@ class Decision:
         connection, lease = self.locks.connection, self.lease
         if self.before is None:
             with together(connection) as writes:
-                insert_lease(writes, lease)
-                add_task(writes, LEASE, lease.id, self.due or self.locks.now, lease.project_id)
-                self._tell(writes, lease, once)
+                self._put(writes, once)
         for write in self.writes:
             write(self.locks)
         rows = () if self.promised is None else self.promised.write(self.locks, lease)
@@ -91,6 +104,12 @@ class Decision:
             put_flag_event(connection, self.before, lease, self.locks.now)
         hurry_tries(connection, self.tries, self.locks.now)
         return rows, lease
+
+    def _put(self, writes: Writer, once: Once | None) -> None:
+        """Write a new lease, without what it is promised."""
+        insert_lease(writes, self.lease)
+        add_task(writes, LEASE, self.lease.id, self.due or self.locks.now, self.lease.project_id)
+        self._tell(writes, self.lease, once)
 
     def _saved(self, before: Lease) -> Lease:
         """Save the lease.
@@ -119,3 +138,35 @@ class Decision:
             put_event(connection, event, lease, now, more)
         if once is not None:
             keep_key(connection, once.project_id, once.key, once.digest, lease.id, now)
+
+
+@dataclass(frozen=True, slots=True)
+class NewLease:
+    """A decision about a lease that is new and gets what is promised to it, and nothing else changes.
+
+    `once` is the request that asked for it, and `context` has who made the request.
+    """
+
+    decision: Decision
+    once: Once | None
+    context: Context
+
+    def put(self, writes: Writer) -> None:
+        """Write the lease, without what it is promised."""
+        self.context.run(self.decision._put, writes, self.once)  # noqa: SLF001 - one way to write, for one or for many
+
+    @property
+    def grants(self) -> Sequence[Grant]:
+        """The allocations that it gets."""
+        promised = self.decision.promised
+        return () if promised is None else promised.grants(self.decision.locks, self.decision.lease)
+
+
+def write_together(new: Sequence[NewLease], locks: Locks, calendars: Calendars) -> None:
+    """Write new leases that were decided under the same locks, and move the pools: one statement for each table."""
+    with together(locks.connection) as writes:
+        for each in new:
+            each.put(writes)
+    rows = insert_allocations(locks.connection, [grant for each in new for grant in each.grants], Cause.GRANTED)
+    locks.move()
+    calendars.note(locks.pools, rows)

@@ -35,7 +35,8 @@ class Proposal:
     `movable` says that the lease may have another window, `allowed` whether enforcement allows one. `extended` is the
     present end of a lease that asks for a later one. `seconds` limits the search for a counter-offer. `tells_disabled`
     says that the caller may learn that disabled resources would have been enough. `rebinding` may make room before the
-    lease is refused; a counter-offer is found without it.
+    lease is refused; a counter-offer is found without it. Unless it
+    `explains`, a refusal is raised as it is, and nobody makes room.
     """
 
     snapshots: Mapping[str, Snapshot]
@@ -47,6 +48,7 @@ class Proposal:
     tells_disabled: bool = False
     rebinding: Rebinding | None = None
     extended: datetime | None = None
+    explains: bool = True
 
     def decide(self) -> RoomMade:
         """Return the picks of every reservation; raises what `leasehold.leasing.deciding.decide.decide` raises.
@@ -56,6 +58,8 @@ class Proposal:
         try:
             return RoomMade(decide(self.snapshots, self.asked, self.terms))
         except RefusedError as refused:
+            if not self.explains:
+                raise
             position, refusal = refused.position, refused.refusal
         except InUseError as error:
             # What an active reservation keeps is promised to others in the new window.

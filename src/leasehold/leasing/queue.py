@@ -1,0 +1,92 @@
+"""Who waits in this process while others of the same pools are decided; those that wait are decided together next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import chain, zip_longest
+from threading import Event, Lock
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+MOST: Final = 64
+"""How many are decided together."""
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Queued:
+    """One who may have to wait for these pools; `turn` is set when it is decided, or when it `leads` what is next."""
+
+    pools: frozenset[str]
+    project_id: str
+    leads: bool = False
+    turn: Event = field(default_factory=Event)
+
+
+One = TypeVar("One", bound=Queued)
+
+
+class Queues:
+    """A queue for each set of pools; whoever comes while nobody is decided does not wait."""
+
+    def __init__(self) -> None:
+        self._guard = Lock()
+        self._waiting: dict[frozenset[str], list[Queued]] = {}
+
+    @property
+    def waiting(self) -> int:
+        """How many wait now."""
+        with self._guard:
+            return sum(map(len, self._waiting.values()))
+
+    def decide(self, one: One, decide: Callable[[Sequence[One]], None]) -> None:
+        """Return when one is decided, with those that wait beside it; `decide` does that. Raises what it raises.
+
+        Those of a queue have the same class. They are in the order in which they came, of each project as many as of
+        any other.
+        """
+        if self._waits(one):
+            one.turn.wait()
+            if not one.leads:
+                return
+        batch = [one]
+        try:
+            batch = self._batch(one)
+            decide(batch)
+        finally:
+            self._hand_on(one.pools)
+            for each in batch[1:]:
+                each.turn.set()
+
+    def _waits(self, one: Queued) -> bool:
+        with self._guard:
+            waiting = self._waiting.get(one.pools)
+            if waiting is None:
+                self._waiting[one.pools] = []
+                return False
+            waiting.append(one)
+            return True
+
+    def _batch(self, one: One) -> list[One]:
+        of_project: dict[str, list[Any]] = {}
+        with self._guard:
+            waiting = self._waiting[one.pools]
+            every: list[Any] = [one, *waiting]
+            for each in every:
+                of_project.setdefault(each.project_id, []).append(each)
+            in_turn = chain.from_iterable(zip_longest(*of_project.values()))
+            batch = [each for each in in_turn if each is not None][:MOST]
+            self._waiting[one.pools] = [each for each in waiting if each not in batch]
+        return batch
+
+    def _hand_on(self, pools: frozenset[str]) -> None:
+        """Let the first of those lead who wait, if any do."""
+        with self._guard:
+            waiting = self._waiting[pools]
+            if not waiting:
+                del self._waiting[pools]
+                return
+            first = waiting.pop(0)
+        first.leads = True
+        first.turn.set()

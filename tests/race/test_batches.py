@@ -1,0 +1,193 @@
+"""Requests that wait for the same pools are decided together, and each is answered as if it had been alone (0125)."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sqlalchemy import event
+from sqlalchemy.exc import OperationalError
+
+from leasehold.conf.settings import LeaseSettings, LimitSettings, Settings
+from leasehold.db.project import use_bounds
+from leasehold.db.store import UnknownOutcomeError
+from leasehold.db.tables import outbox
+from leasehold.model.actor import Actor, acting
+from leasehold.model.caller import Caller
+from leasehold.model.errors import ConflictError, LeaseholdError, NotEnoughError, TooManyLeasesError
+from leasehold.model.lease import Lease
+from tests.at_once import together
+from tests.factory import DEMO, World, hosts, make_service
+from tests.stateful.audit import audit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+HOSTS = ("cmp-01", "cmp-02", "cmp-06", "cmp-07")
+
+
+def asks(start: float, **more: Any) -> Callable[[World], Lease]:
+    """Return a request for one host for an hour."""
+    return lambda world: world.lease(hosts(), start=start, end=start + 1, **more)
+
+
+@contextmanager
+def counted(world: World) -> Iterator[list[str]]:
+    """Yield the statements and commits of the block."""
+    seen: list[str] = []
+
+    def executed(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        seen.append(statement.split(maxsplit=1)[0])
+
+    def committed(_connection: object) -> None:
+        seen.append("COMMIT")
+
+    event.listen(world.engine, "before_cursor_execute", executed)
+    event.listen(world.engine, "commit", committed)
+    try:
+        yield seen
+    finally:
+        event.remove(world.engine, "before_cursor_execute", executed)
+        event.remove(world.engine, "commit", committed)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with make_service(tmp_path, hosts=HOSTS) as made:
+        made.lease(hosts(), start=800, end=801)
+        yield made
+
+
+def test_eight_requests_are_one_commit(database_url: str) -> None:
+    with make_service(database_url, hosts=HOSTS) as world:
+        for number in range(8):
+            # Each project has its row of what it uses, and the calendar is known.
+            world.lease(hosts(), start=700 + number, end=701 + number, caller=Caller("alice", f"p{number % 4}"))
+        with counted(world) as seen:
+            made = together(
+                world, *(asks(1 + number // 4, caller=Caller("a", f"p{number % 4}")) for number in range(8))
+            )
+        assert all(isinstance(each, Lease) for each in made)
+        assert seen.count("COMMIT") == 2, seen
+        audit(world)
+        assert {label for each in made[:4] for label in world.holds(each)} == set(HOSTS)
+        assert {label for each in made[4:] for label in world.holds(each)} == set(HOSTS)
+
+
+def test_each_stands_for_itself(world: World) -> None:
+    """A refusal, a used key, a key that comes twice, a limit and bad input change nothing for the others."""
+    known = world.lease(hosts(), start=10, end=11, key="used")
+    found = together(
+        world,
+        asks(1),
+        lambda gated: gated.lease(hosts(5), start=1, end=2),
+        lambda gated: gated.lease(hosts(), start=10, end=11, key="used"),
+        lambda gated: gated.lease(hosts(), start=12, end=13, key="used"),
+        lambda gated: gated.lease(hosts(), start=1, end=2, key="new"),
+        lambda gated: gated.lease(hosts(), start=1, end=2, key="new"),
+        lambda gated: gated.lease(hosts(), start=-5, end=-4),
+        asks(1),
+    )
+    granted, too_many, repeated, another, new, again, over, last = found
+    assert isinstance(granted, Lease)
+    assert isinstance(too_many, NotEnoughError)
+    assert (repeated.id, type(another)) == (known.id, ConflictError)
+    assert new.id == again.id
+    assert isinstance(over, LeaseholdError)
+    assert len({label for each in (granted, new, last) for label in world.holds(each)}) == 3
+    audit(world)
+
+
+def test_the_earlier_ones_get_what_is_left(world: World) -> None:
+    found = together(world, *(asks(1) for _ in range(6)))
+    assert [type(each) for each in found] == [*[Lease] * 4, *[NotEnoughError] * 2]
+    assert found[5].details["nearest"] is not None
+    audit(world)
+
+
+def test_no_project_gets_more_than_its_limit(tmp_path: Path) -> None:
+    settings = Settings(leases=LeaseSettings(limits=LimitSettings(open_leases=3)))
+    with make_service(tmp_path, settings=settings, hosts=HOSTS) as world:
+        world.lease(hosts(), start=800, end=801)
+        alt = Caller("bob", "alt")
+        found = together(world, *(asks(number) for number in range(1, 5)), asks(9, caller=alt))
+        assert [type(each) for each in found[:4]].count(Lease) == 2
+        assert [type(each) for each in found[:4]].count(TooManyLeasesError) == 2
+        assert isinstance(found[4], Lease)
+        audit(world)
+
+
+def test_a_refused_request_uses_nothing(world: World) -> None:
+    def used() -> Any:
+        with world.service.db.reading() as connection:
+            return use_bounds(connection, DEMO.project_id, world.now())
+
+    before = used()
+    found = together(world, lambda gated: gated.lease(hosts(5), start=1, end=2), asks(1, caller=Caller("bob", "alt")))
+    assert [type(each) for each in found] == [NotEnoughError, Lease]
+    assert used() == before
+
+
+def test_who_asked_is_recorded_with_each(world: World) -> None:
+    def by(user: str) -> Callable[[World], Lease]:
+        def ask(gated: World) -> Lease:
+            with acting(Actor(user, DEMO.project_id)):
+                return gated.lease(hosts(), start=1, end=2)
+
+        return ask
+
+    made = together(world, by("ann"), by("ben"))
+    with world.engine.connect() as connection:
+        rows = connection.execute(outbox.select().where(outbox.c.event_type == "lease.create")).all()
+    users = {row.lease_id: row.lease_state["by"]["user_id"] for row in rows if "by" in row.lease_state}
+    assert users == {made[0].id: "ann", made[1].id: "ben"}
+
+
+def test_as_many_of_each_project_are_decided_first(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("leasehold.leasing.queue.MOST", 2)
+    greedy = [asks(1, caller=Caller("g", "greedy")) for _ in range(4)]
+    found = together(world, *greedy, asks(1, caller=Caller("m", "modest")))
+    assert isinstance(found[4], Lease)
+    assert sum(isinstance(each, Lease) for each in found[:4]) == 3
+
+
+@contextmanager
+def failing(world: World, name: str, at: Callable[[tuple[Any, ...]], bool]) -> Iterator[None]:
+    """Let the database answer with an error the second time: the first is that of the first request.
+
+    After a commit nobody knows what the error 1180 of MariaDB means.
+    """
+    times: list[None] = []
+
+    def fail(*sent: Any) -> None:
+        if at(sent):
+            times.append(None)
+            if len(times) == 2:
+                if name == "commit":
+                    sent[0].connection.dbapi_connection.commit()
+                raise OperationalError("refused", {}, Exception(1180))
+
+    event.listen(world.engine, name, fail)
+    try:
+        yield
+    finally:
+        event.remove(world.engine, name, fail)
+
+
+def test_what_fails_for_all_is_decided_again_for_each(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    with failing(world, "before_cursor_execute", lambda sent: sent[2].startswith("INSERT INTO allocations")):
+        found = together(world, asks(1), lambda gated: gated.lease(hosts(5), start=1, end=2), asks(1))
+    assert [type(each) for each in found] == [Lease, NotEnoughError, Lease]
+    assert "3 requests could not be decided together" in caplog.text
+    audit(world)
+
+
+def test_a_commit_whose_outcome_is_unknown_is_unknown_for_each(world: World) -> None:
+    with failing(world, "commit", lambda _: True):
+        found = together(world, asks(1), lambda gated: gated.lease(hosts(5), start=1, end=2), asks(1, key="one"))
+    assert [type(each) for each in found] == [UnknownOutcomeError, NotEnoughError, UnknownOutcomeError]
+    again = world.lease(hosts(), start=1, end=2, key="one")
+    assert world.holds(again)
+    audit(world)

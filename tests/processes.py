@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 Options = Mapping[str, Mapping[str, object]]
 """Options by section."""
 BIN = Path(sys.executable).parent
+PATH = f"{BIN}:/usr/bin:/bin"
+"""Where the programs are looked for, if the environment does not say otherwise."""
 _START_WITHIN = 60.0
 _STOP_WITHIN = 60.0
 """Longer than the default `shutdown_seconds` of a program."""
@@ -94,11 +96,11 @@ def running(
         with log.open("wb") as output:
             process = subprocess.Popen(
                 # The kernel stops the program if this process is killed, so no run leaves a server behind.
-                ["setpriv", "--pdeathsig", "TERM", BIN / name, "--config-file", config],
+                ["setpriv", "--pdeathsig", "TERM", name, "--config-file", config],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env={"PATH": f"{BIN}:/usr/bin:/bin", "LEASEHOLD_STATE": folder, **(environment or {})},
+                env={"PATH": PATH, "LEASEHOLD_STATE": folder, **(environment or {})},
                 cwd=folder,
             )
         serves = name not in ("leasehold-manager", "leasehold-bridge")

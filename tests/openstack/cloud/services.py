@@ -132,7 +132,9 @@ def _rabbitmq(site: Site) -> Service:
         "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",
         "RABBITMQ_NODE_PORT": str(site.ports["rabbitmq"]),
         "RABBITMQ_DIST_PORT": str(site.ports["rabbitmq-dist"]),
-        "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1}",
+        # Erlang's schedulers would spin for a while whenever they have no work, which others need the processor for.
+        "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1} +sbwt none +sbwtdcpu none "
+        "+sbwtdio none",
         "RABBITMQ_MNESIA_BASE": str(folder),
         "RABBITMQ_LOG_BASE": str(site.home.log),
         # Neither file exists, so the settings of the system's own broker have no effect.

@@ -2,10 +2,14 @@
 
 with running("leasehold-api", database_url=url) as api, running("leasehold-manager", database_url=url):
     requests.get(f"{api.url}/leases")
+
+Services are forks of a process that has them loaded (`tests.warm`), except where a test is about what a fork does not
+have of its own: the start, the command line that the kernel shows, or an environment that is read by an import.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import signal
 import subprocess
@@ -24,15 +28,23 @@ from leasehold.cloud.sandbox import seed
 from leasehold.db import schema
 from leasehold.db.engine import open_engine
 from tests.servers import free_port
+from tests.warm import Warm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import IO
+
+    from tests.warm import Forked
 
 Options = Mapping[str, Mapping[str, object]]
 """Options by section."""
 BIN = Path(sys.executable).parent
 PATH = f"{BIN}:/usr/bin:/bin"
 """Where the programs are looked for, if the environment does not say otherwise."""
+SERVICES = ("leasehold-api", "leasehold-manager", "leasehold-standalone")
+WARM = Warm(*SERVICES, "leasehold-manage", modules=tuple(f"leasehold.cmd.{name}" for name in ("standalone", "manage")))
+"""The process that has them loaded: `leasehold-standalone` imports all that the other two import."""
+atexit.register(WARM.close)
 _START_WITHIN = 60.0
 _STOP_WITHIN = 60.0
 """Longer than the default `shutdown_seconds` of a program."""
@@ -45,7 +57,7 @@ _LONGEST_PAUSE = 0.5
 class Program:
     """A running program. `url` is its v1 endpoint if it serves the API, "" otherwise."""
 
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | Forked
     url: str
     log: Path
 
@@ -81,10 +93,12 @@ def running(
     options: Options | None = None,
     environment: Mapping[str, str] | None = None,
     healthy: bool = True,
+    afresh: bool = False,
 ) -> Iterator[Program]:
     """Run one of our console scripts with these options by section, on a free port, until the block ends.
 
-    The block begins when the API answers, if the program has one and `healthy` is not False.
+    The block begins when the API answers, if the program has one and `healthy` is not False. The program is executed
+    instead of forked if it has an environment of its own, or `healthy` is False, or for `afresh`.
     Raises AssertionError with the end of its log when it does not start or does not stop by itself.
     """
     with tempfile.TemporaryDirectory(prefix="leasehold-") as folder:
@@ -93,16 +107,10 @@ def running(
         config = Path(folder) / "leasehold.conf"
         config.write_text(as_text(merged(own_options(port, database_url, alone=alone), options or {})))
         log = Path(folder) / "log"
+        own = {"PATH": PATH, "LEASEHOLD_STATE": folder, **(environment or {})}
+        begin = _execute if afresh or environment or not healthy or name not in SERVICES else _fork
         with log.open("wb") as output:
-            process = subprocess.Popen(
-                # The kernel stops the program if this process is killed, so no run leaves a server behind.
-                ["setpriv", "--pdeathsig", "TERM", name, "--config-file", config],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env={"PATH": PATH, "LEASEHOLD_STATE": folder, **(environment or {})},
-                cwd=folder,
-            )
+            process = begin(name, config, own, output)
         serves = name not in ("leasehold-manager", "leasehold-bridge")
         program = Program(process, f"http://127.0.0.1:{port}/v1" if serves else "", log)
         try:
@@ -111,6 +119,23 @@ def running(
             yield program
         finally:
             _end(program)
+
+
+def _execute(name: str, config: Path, environment: Mapping[str, str], output: IO[bytes]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        # The kernel stops the program if this process is killed, so no run leaves a server behind.
+        ["setpriv", "--pdeathsig", "TERM", name, "--config-file", config],
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        env=environment,
+        cwd=config.parent,
+    )
+
+
+def _fork(name: str, config: Path, environment: Mapping[str, str], output: IO[bytes]) -> Forked:
+    words = ("--config-file", str(config))
+    return WARM.start(name, *words, environment=environment, folder=config.parent, out=output, err=output)
 
 
 def own_options(port: int, database_url: str | None, *, alone: bool = False) -> Options:

@@ -28,7 +28,7 @@ USERS = {
 }
 V1 = "%Y-%m-%d %H:%M"
 BLAZAR, OPENSTACK = "blazar", "openstack"
-PROGRAMS = Warm(BLAZAR, OPENSTACK, "leasehold-manage")
+PROGRAMS = Warm(BLAZAR, OPENSTACK, "leasehold-manage", modules=("leasehold.cmd.manage",))
 RENAMED = {"lease set": "lease-update", "host set": "host-update"}
 HARMLESS = re.compile(r"Could not load 'reservation_host_unset'.*|Matches: .*|")
 """Lines that the clients write to stderr even on success."""

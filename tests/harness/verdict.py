@@ -7,7 +7,7 @@ request without an answer took effect completely or not at all.
 from __future__ import annotations
 
 import json
-import subprocess
+import os
 import tempfile
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
@@ -18,7 +18,7 @@ from tests.harness.cloud_checks import cloud_problems
 from tests.harness.database_checks import database_problems
 from tests.harness.tables import Row, Tables, dump, moment, read_tables
 from tests.harness.visitor import Outcome
-from tests.processes import BIN, as_text
+from tests.processes import WARM, as_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -210,13 +210,8 @@ def audit_findings(url: str) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="leasehold-audit-") as folder:
         config = Path(folder) / "leasehold.conf"
         config.write_text(as_text({"database": {"connection": url}, "cloud": {"driver": "sandbox"}}))
-        done = subprocess.run(
-            [BIN / "leasehold-manage", "audit", "--json", "--config-file", config],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
+        words = ("audit", "--json", "--config-file", str(config))
+        done = WARM.run("leasehold-manage", *words, environment=os.environ)
     if done.returncode == 0 and json.loads(done.stdout)["findings"] == []:
         return []
     return [f"leasehold-manage audit left with {done.returncode}: {done.stdout[-4000:]}{done.stderr[-4000:]}"]

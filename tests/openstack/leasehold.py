@@ -6,7 +6,7 @@ with running_leasehold(cloud) as leasehold:
 
 from __future__ import annotations
 
-import subprocess
+import os
 import tempfile
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import create_engine, func, select
 
 from leasehold.db.tables import tasks
-from tests.processes import BIN, as_text, running, wait_for
+from tests.processes import WARM, as_text, running, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -83,8 +83,8 @@ class RunningLeasehold:
 
     def manage(self, *arguments: str) -> str:
         """Run `leasehold-manage` with these arguments and return what it prints."""
-        command = [str(BIN / "leasehold-manage"), "--config-file", str(self.config_file), *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        words = ("--config-file", str(self.config_file), *arguments)
+        done = WARM.run("leasehold-manage", *words, environment=os.environ)
         assert done.returncode == 0, f"{arguments} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
         return done.stdout
 

@@ -6,7 +6,7 @@ First with a manager without periodic audits, so that nothing is repaired before
 from __future__ import annotations
 
 import json
-import subprocess
+import os
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ import pytest
 
 from tests.openstack.leasehold import FREE_POOL, running_leasehold
 from tests.openstack.person import BY_SIZE, HOST, Person, minute, nothing_left
-from tests.processes import BIN, wait_for
+from tests.processes import WARM, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,9 +64,8 @@ def demo(cloud: RunningCloud) -> Person:
 
 def audit(leasehold: RunningLeasehold, *options: str) -> tuple[int, list[dict[str, Any]]]:
     """Return the exit code of `leasehold-manage audit`, and its findings."""
-    program, config = str(BIN / "leasehold-manage"), str(leasehold.config_file)
-    command = [program, "audit", "--json", "--config-file", config, *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    words = ("audit", "--json", "--config-file", str(leasehold.config_file), *options)
+    done = WARM.run("leasehold-manage", *words, environment=os.environ)
     report = json.loads(done.stdout)
     assert report["cloud"]["looked_at"], done.stdout
     return done.returncode, report["findings"]

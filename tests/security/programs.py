@@ -21,13 +21,15 @@ WITHIN = 60.0
 
 
 @contextlib.contextmanager
-def api_with_passwords(folder: Path, alice: str = "right:demo:member,reader", **api: object) -> Iterator[Program]:
+def api_with_passwords(
+    folder: Path, alice: str = "right:demo:member,reader", *, afresh: bool = False, **api: object
+) -> Iterator[Program]:
     """Run an API on a new database in this folder; `alice` may log in, and `api` are more options of its section."""
     url = f"sqlite:///{folder}/leasehold.db"
     prepare_database(url)
     section = {"auth_strategy": "http_basic", "users_file": users_file(folder, {"alice": alice}), **api}
     options: dict[str, dict[str, object]] = {"DEFAULT": {"debug": True}, "api": section}
-    with running("leasehold-api", database_url=url, options=options) as started:
+    with running("leasehold-api", database_url=url, options=options, afresh=afresh) as started:
         yield started
 
 

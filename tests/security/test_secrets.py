@@ -7,6 +7,7 @@ is unreachable, a database that dies, a defect in the data, and unusable setting
 from __future__ import annotations
 
 import logging
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -73,6 +74,16 @@ def keystone() -> Iterator[Keystone]:
         yield keystone
 
 
+@contextmanager
+def programs(wanted: dict[str, dict[str, object]]) -> Iterator[tuple[Program, Program]]:
+    """Run an API and a manager, executed as an operator does, because the test reads their command lines."""
+    with (
+        running("leasehold-api", options=wanted, afresh=True) as api,
+        running("leasehold-manager", options=wanted, afresh=True) as manager,
+    ):
+        yield api, manager
+
+
 def visit(watch: Watch, program: Program, **headers: str) -> set[int]:
     """Send valid and invalid requests, and return the statuses."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -88,7 +99,7 @@ def test_keystone(watch: Watch, keystone: Keystone, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/leasehold.db"
     prepare_database(url)
     wanted = options(url, keystone.url)
-    with running("leasehold-api", options=wanted) as api, running("leasehold-manager", options=wanted) as manager:
+    with programs(wanted) as (api, manager):
         assert {200, 201, 300, 400, 404} <= visit(watch, api, X_Auth_Token=TOKEN)
         visit(watch, api, X_Auth_Token=TOKEN, X_Service_Token=SERVICE_TOKEN)
         assert 401 in visit(watch, api, X_Auth_Token=BAD_TOKEN)
@@ -122,7 +133,7 @@ def corrupt(url: str) -> None:
 
 def test_http_basic(watch: Watch, tmp_path: Path) -> None:
     rates = {"max_failed_logins_per_minute": 15, "max_requests_per_minute": 1000}
-    with api_with_passwords(tmp_path, f"{PASSWORD}:demo:admin,member,reader", **rates) as api:
+    with api_with_passwords(tmp_path, f"{PASSWORD}:demo:admin,member,reader", afresh=True, **rates) as api:
         users = tmp_path / "users"
         hashed = users.read_text(encoding="utf-8").split(":")[1]
         assert 201 in visit(watch, api, Authorization=basic("alice", PASSWORD))
@@ -146,7 +157,7 @@ def test_a_database_that_dies(watch: Watch, keystone: Keystone) -> None:
         url = f"mysql+pymysql://leasehold:{quote(DATABASE, safe='')}@127.0.0.1:{server.port}/{name}"
         prepare_database(url)
         wanted = options(url, keystone.url)
-        with running("leasehold-api", options=wanted) as api, running("leasehold-manager", options=wanted) as manager:
+        with programs(wanted) as (api, manager):
             assert 201 in visit(watch, api, X_Auth_Token=TOKEN)
             # Wait for the manager's first round, in which its call to the cloud fails.
             wait_for(lambda: "nova" in manager.log.read_text(errors="replace").lower(), within=60)

@@ -298,6 +298,7 @@ class Listener(cfg.ConfigOpts):
         return bool(super().register_opt(opt, group=group, **more))
 
 
+@pytest.mark.slow
 def test_nothing_takes_a_number_that_cannot_be_counted_with(tmp_path: Path) -> None:
     """Every option of a number, also of the libraries, refuses what is none or beyond all bounds."""
     listener = Listener()

@@ -30,8 +30,8 @@ FREE_POOL = "freepool"
 SERVICE_USER = "leasehold"
 SERVICE_PROJECT = "service"
 _FINISH_WITHIN = 60.0
-QUICK = {"polling_interval": 2, "enable_polling_monitor": True}
-"""Frequent health checks, so that tests of healing need not wait a minute."""
+QUICK: Options = {"physical:host": {"polling_interval": 2}}
+"""Frequent health checks, for tests that wait for one. A check takes 0.15 s of processor time, mostly of Nova."""
 
 
 def configuration(cloud: RunningCloud, database_url: str, more: Mapping[str, Mapping[str, object]]) -> Options:
@@ -51,7 +51,7 @@ def configuration(cloud: RunningCloud, database_url: str, more: Mapping[str, Map
         "api": {"auth_strategy": "keystone"},
         "cloud": {"driver": "openstack", **account},
         "keystone_authtoken": {**account, "memcached_servers": memcached, "www_authenticate_uri": cloud.auth_url},
-        "physical:host": dict(QUICK),
+        "physical:host": {"polling_interval": 30, "enable_polling_monitor": True},
         "manager": {"retry_most_seconds": 5},
     }
     for section, values in more.items():

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from tests.openstack.cleaning import restore, sweep
-from tests.openstack.leasehold import running_leasehold
+from tests.openstack.leasehold import QUICK, running_leasehold
 from tests.openstack.leftovers import differences, listing
 from tests.openstack.person import BY_SIZE, HOST, SERVICES_BY_UUID, Person
 from tests.processes import wait_for
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def test_what_failed_tests_leave_is_deleted(cloud: RunningCloud) -> None:
     """First after one of several in a file, whose Leasehold still runs; then after the last one."""
     before = listing(cloud.connection())
-    with running_leasehold(cloud, "cleaning"):
+    with running_leasehold(cloud, "cleaning", QUICK):
         admin, demo = Person(cloud, "admin"), Person(cloud, "demo")
         of_the_file = admin.blazar.host.create(name=cloud.computes[0])
         began = datetime.now(UTC)

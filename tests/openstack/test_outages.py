@@ -11,7 +11,7 @@ import pytest
 import requests
 
 from tests.openstack.faulty import in_front_of
-from tests.openstack.leasehold import running_leasehold
+from tests.openstack.leasehold import QUICK, running_leasehold
 from tests.openstack.person import BY_SIZE, HOST, Person, minute, nothing_left
 from tests.processes import wait_for
 
@@ -38,7 +38,7 @@ def demo(cloud: RunningCloud) -> Person:
 @pytest.fixture
 def leasehold(cloud: RunningCloud, admin: Person) -> Iterator[RunningLeasehold]:
     """Yield a new Leasehold with every compute enrolled, and check that it leaves the cloud unchanged."""
-    with running_leasehold(cloud, "outages") as running, nothing_left(admin), ExitStack() as undo:
+    with running_leasehold(cloud, "outages", QUICK) as running, nothing_left(admin), ExitStack() as undo:
         for name in cloud.computes:
             undo.callback(admin.blazar.host.delete, admin.blazar.host.create(name=name)["id"])
         yield running
@@ -100,7 +100,7 @@ def test_nova_is_gone_for_two_minutes_across_a_start_and_an_end(
 def test_placement_answers_409_and_503(cloud: RunningCloud, admin: Person, demo: Person) -> None:
     with (
         in_front_of(f"http://127.0.0.1:{cloud.ports['placement']}") as placement,
-        running_leasehold(cloud, "troubled", {"placement": {"endpoint_override": placement.url}}),
+        running_leasehold(cloud, "troubled", {**QUICK, "placement": {"endpoint_override": placement.url}}),
         nothing_left(admin),
     ):
         blip = placement.trouble(503, "placement.undefined_code", "GET", 2)
@@ -144,7 +144,7 @@ def test_a_hypervisor_that_disappears_between_decision_and_start(
 ) -> None:
     """A host that Nova no longer lists does not count as failed (contract resources §7.2), so it is not replaced."""
     name = cloud.computes[-1]
-    with running_leasehold(cloud, "disappeared") as leasehold, nothing_left(admin):
+    with running_leasehold(cloud, "disappeared", QUICK) as leasehold, nothing_left(admin):
         host = admin.blazar.host.create(name=name)
         lease = demo.promise(HOST, minute(seconds=70), minute(hours=1))
         cloud.stop_service(name)

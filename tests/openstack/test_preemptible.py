@@ -11,7 +11,7 @@ from openstack.exceptions import NotFoundException
 from leasehold import conf
 from leasehold.cloud.openstack.cloud import openstack_cloud
 from leasehold.resource_types.displacement import close_hosts, open_all
-from tests.openstack.leasehold import configuration, running_leasehold
+from tests.openstack.leasehold import QUICK, configuration, running_leasehold
 from tests.openstack.person import HOST, Person, minute, nothing_left
 from tests.openstack.test_scheduler import flavor, preemptibles_allowed
 from tests.processes import as_text, wait_for
@@ -46,7 +46,7 @@ def test_no_server_lands_on_a_host_that_a_lease_is_getting(
     file.write_text(as_text(configuration(cloud, "sqlite://", {})))
     ports = openstack_cloud(conf.load(["--config-file", str(file)]).raw)
     with (
-        running_leasehold(cloud, "preemptible") as leasehold,
+        running_leasehold(cloud, "preemptible", QUICK) as leasehold,
         flavor(admin.sdk, {"blazar:preemptible": "true"}) as preemptible,
         nothing_left(admin),
     ):
@@ -93,7 +93,7 @@ def test_no_preemptible_server_comes_to_a_host_whose_lease_starts_soon(
     file.write_text(as_text(configuration(cloud, "sqlite://", {})))
     ports = openstack_cloud(conf.load(["--config-file", str(file)]).raw)
     with (
-        running_leasehold(cloud, "closed") as leasehold,
+        running_leasehold(cloud, "closed", QUICK) as leasehold,
         flavor(admin.sdk, {"blazar:preemptible": "true"}) as preemptible,
         nothing_left(admin),
         ExitStack() as undo,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.openstack.leasehold import FREE_POOL, running_leasehold
+from tests.openstack.leasehold import FREE_POOL, QUICK, running_leasehold
 from tests.openstack.person import HOST, Person, minute, nothing_left
 from tests.openstack.test_scheduler import flavor as flavor_with
 from tests.openstack.test_scheduler import preemptibles_allowed
@@ -26,7 +26,7 @@ WITHIN = 120.0
 @pytest.fixture(scope="module")
 def admin(cloud: RunningCloud) -> Iterator[Person]:
     """Yield the administrator of a cloud with a new Leasehold."""
-    with running_leasehold(cloud, "two_pools"):
+    with running_leasehold(cloud, "two_pools", QUICK):
         yield Person(cloud, "admin")
 
 

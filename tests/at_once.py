@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from leasehold.leasing.queue import Queues
+from leasehold.leasing.deciding.queue import Queues
 from leasehold.model.caller import Caller
 from leasehold.model.lease import Lease
 from tests.factory import World, hosts

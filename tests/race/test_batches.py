@@ -146,7 +146,7 @@ def test_who_asked_is_recorded_with_each(world: World) -> None:
 
 
 def test_as_many_of_each_project_are_decided_first(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leasehold.leasing.queue.MOST", 2)
+    monkeypatch.setattr("leasehold.leasing.deciding.queue.MOST", 2)
     greedy = [asks(1, caller=Caller("g", "greedy")) for _ in range(4)]
     found = together(world, *greedy, asks(1, caller=Caller("m", "modest")))
     assert isinstance(found[4], Lease)

@@ -22,8 +22,8 @@ from leasehold.enforcement.deciding import Deciding
 from leasehold.leasing.approval import UnapprovedError
 from leasehold.leasing.deciding.decide import RefusedError
 from leasehold.leasing.deciding.decision import NewLease, write_together
+from leasehold.leasing.deciding.queue import Queued
 from leasehold.leasing.locks import Locks
-from leasehold.leasing.queue import Queued
 from leasehold.leasing.unit import NoTraceError, Unit
 from leasehold.model.errors import LeaseholdError
 from leasehold.model.lease import Lease
@@ -102,7 +102,7 @@ class _SharedUnit(Unit):
             self.views[pool] = self.views[pool].booked(picks, window)
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
+@dataclass(slots=True, eq=False)
 class _Member(Queued):
     """One request: how it is decided, and its `outcome`; None: it has to be decided alone."""
 
@@ -122,15 +122,8 @@ def decide_together(
 
     `alone` decides it by itself. Raises what the use case raises, and what `Database.transact` raises.
     """
-    member = _Member(
-        pools=case.pools,
-        project_id=case.project_id,
-        service=service,
-        case=case,
-        order=order,
-        approval=approval,
-        evaluated=service.evaluated(order.conditions),
-    )
+    evaluated = service.evaluated(order.conditions)
+    member = _Member(case.pools, case.project_id, service, case, order, approval, evaluated)
 
     def decided(batch: Sequence[_Member]) -> None:
         if len(batch) > 1:
@@ -174,7 +167,8 @@ def _decided(service: Service, batch: Sequence[_Member], _: Evaluated, connectio
         # A key that comes twice has to be found by the second, when the first is committed.
         if (once is None or (once.project_id, once.key) not in keys) and (asked := _wanted(each, unit)) is not None:
             wanted[position] = asked
-            keys |= set() if once is None else {(once.project_id, once.key)}
+            if once is not None:
+                keys.add((once.project_id, once.key))
     full = take_together(connection, (units[position].use for position in wanted), service.now())
     wanted = {position: asked for position, asked in wanted.items() if batch[position].case.project_id not in full}
     if not wanted:
@@ -202,7 +196,7 @@ def _wanted(each: _Member, unit: _SharedUnit) -> Any:
     except (LeaseholdError, NoTraceError) as error:
         each.outcome = error
     except UncountedError:
-        return None
+        each.outcome = None
     return None
 
 

@@ -15,10 +15,10 @@ from leasehold.enforcement.base import Enforcement
 from leasehold.enforcement.deciding import Deciding
 from leasehold.leasing.deciding.calendars import Calendars
 from leasehold.leasing.deciding.decide import Terms
+from leasehold.leasing.deciding.queue import Queues
 from leasehold.leasing.deciding.source import POOLS, Grounds, Source
 from leasehold.leasing.deciding.waiting_order import LongestWaiting
 from leasehold.leasing.enrolled import Enrolled
-from leasehold.leasing.queue import Queues
 from leasehold.model.budget import Budget
 from leasehold.model.placing.displacement import FewestServers
 from leasehold.model.terms.lead import NO_LEAD, longest_lead
@@ -98,7 +98,7 @@ class Service:
 
         The conditions, each with its pool, are evaluated before the transaction begins. Raises TakesTooLongError.
         """
-        return self.calendars.transact(self.db, self.now, partial(self._evaluate, conditions), work)
+        return self.calendars.transact(self.db, self.now, partial(self.evaluated, conditions), work)
 
     def look(
         self,
@@ -110,7 +110,7 @@ class Service:
 
         The conditions are as in `decide`. Raises TakesTooLongError.
         """
-        return self.calendars.look(self.db, self.now, pools, work, partial(self._evaluate, conditions))
+        return self.calendars.look(self.db, self.now, pools, work, partial(self.evaluated, conditions))
 
     def ask(
         self,
@@ -119,14 +119,11 @@ class Service:
         conditions: Sequence[tuple[str, Expression]] = (),
     ) -> Result:
         """Do as `look`, on the calendars for questions: no decision waits for `work`. Raises TakesTooLongError."""
-        evaluate = partial(self._evaluate, conditions, self.questions)
+        evaluate = partial(self.evaluated, conditions, self.questions)
         return self.questions.look(self.db, self.now, pools, work, evaluate)
 
-    def evaluated(self, conditions: Sequence[tuple[str, Expression]]) -> Evaluated:
+    def evaluated(self, conditions: Sequence[tuple[str, Expression]], calendars: Calendars | None = None) -> Evaluated:
         """Return the answers to conditions, each with its pool, as the calendars are now; raises TakesTooLongError."""
-        return self._evaluate(conditions)
-
-    def _evaluate(self, conditions: Sequence[tuple[str, Expression]], calendars: Calendars | None = None) -> Evaluated:
         return (calendars or self.calendars).evaluate(conditions, self.budget().check)
 
     def budget(self) -> Budget:

@@ -14,14 +14,14 @@ MOST: Final = 64
 """How many are decided together."""
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
+@dataclass(slots=True, eq=False)
 class Queued:
     """One who may have to wait for these pools; `turn` is set when it is decided, or when it `leads` what is next."""
 
     pools: frozenset[str]
     project_id: str
-    leads: bool = False
-    turn: Event = field(default_factory=Event)
+    leads: bool = field(default=False, init=False)
+    turn: Event = field(default_factory=Event, init=False)
 
 
 One = TypeVar("One", bound=Queued)
@@ -41,10 +41,9 @@ class Queues:
             return sum(map(len, self._waiting.values()))
 
     def decide(self, one: One, decide: Callable[[Sequence[One]], None]) -> None:
-        """Return when one is decided, with those that wait beside it; `decide` does that. Raises what it raises.
+        """Return when one is decided, with those of its class that wait; `decide` does that. Raises what it raises.
 
-        Those of a queue have the same class. They are in the order in which they came, of each project as many as of
-        any other.
+        It gets the first of each project, in the order in which they came, then the second of each, and so on.
         """
         if self._waits(one):
             one.turn.wait()

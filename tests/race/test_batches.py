@@ -154,7 +154,7 @@ def test_as_many_of_each_project_are_decided_first(world: World, monkeypatch: py
 
 
 @contextmanager
-def failing(world: World, name: str, at: Callable[[tuple[Any, ...]], bool]) -> Iterator[None]:
+def failing(world: World, name: str, at: Callable[[tuple[Any, ...]], bool], error: object = 1180) -> Iterator[None]:
     """Let the database answer with an error the second time: the first is that of the first request.
 
     After a commit nobody knows what the error 1180 of MariaDB means.
@@ -167,7 +167,7 @@ def failing(world: World, name: str, at: Callable[[tuple[Any, ...]], bool]) -> I
             if len(times) == 2:
                 if name == "commit":
                     sent[0].connection.dbapi_connection.commit()
-                raise OperationalError("refused", {}, Exception(1180))
+                raise OperationalError("refused", {}, Exception(error))
 
     event.listen(world.engine, name, fail)
     try:
@@ -181,6 +181,17 @@ def test_what_fails_for_all_is_decided_again_for_each(world: World, caplog: pyte
         found = together(world, asks(1), lambda gated: gated.lease(hosts(5), start=1, end=2), asks(1))
     assert [type(each) for each in found] == [Lease, NotEnoughError, Lease]
     assert "3 requests could not be decided together" in caplog.text
+    audit(world)
+
+
+def test_a_batch_that_loses_a_race_is_decided_again(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """Each has the outcome of the last time: what one was told of before is not there any more."""
+    lost = "database is locked"
+    with failing(world, "before_cursor_execute", lambda sent: sent[2].startswith("INSERT INTO allocations"), lost):
+        found = together(world, asks(1, key="a"), lambda gated: gated.lease(hosts(5), start=1, end=2), asks(1))
+    assert [type(each) for each in found] == [Lease, NotEnoughError, Lease]
+    assert "decided together" not in caplog.text
+    assert all(world.holds(each) for each in found if isinstance(each, Lease))
     audit(world)
 
 

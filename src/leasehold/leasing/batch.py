@@ -154,7 +154,7 @@ def _decide(batch: Sequence[_Member]) -> None:
 
 
 def _decided(service: Service, batch: Sequence[_Member], _: Evaluated, connection: Connection) -> None:
-    """Decide and write what is asked for, in the order in which it came; it is not committed yet."""
+    """Decide and write what is asked for, in its order; it is not committed, and may be done again."""
     views: dict[str, Snapshot] = {}
     units = [
         _SharedUnit(each.service, connection, each.order, each.approval, each.evaluated, SharedUse(), views)
@@ -163,7 +163,7 @@ def _decided(service: Service, batch: Sequence[_Member], _: Evaluated, connectio
     wanted: dict[int, Any] = {}
     keys: set[tuple[str, str]] = set()
     for position, (each, unit) in enumerate(zip(batch, units, strict=True)):
-        once = each.order.once
+        once, each.outcome = each.order.once, None
         # A key that comes twice has to be found by the second, when the first is committed.
         if (once is None or (once.project_id, once.key) not in keys) and (asked := _wanted(each, unit)) is not None:
             wanted[position] = asked
@@ -190,14 +190,13 @@ def _decided(service: Service, batch: Sequence[_Member], _: Evaluated, connectio
 
 def _wanted(each: _Member, unit: _SharedUnit) -> Any:
     """Return what is asked for; None if the request has its outcome, or has to be decided alone."""
-    each.outcome = None
     try:
         return each.context.run(each.case.wanted, unit)
+    except UncountedError:
+        return None
     except (LeaseholdError, NoTraceError) as error:
         each.outcome = error
-    except UncountedError:
-        each.outcome = None
-    return None
+        return None
 
 
 def _granted(each: _Member, unit: _SharedUnit, locks: Locks, asked: Any) -> Decision | None:
@@ -208,6 +207,8 @@ def _granted(each: _Member, unit: _SharedUnit, locks: Locks, asked: Any) -> Deci
         each.outcome = error
         return None
     except NOT_HERE:
+        return None
+    if not decision.only_grants:
         return None
     each.outcome = decision.lease
     return decision

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from contextvars import Context
     from datetime import datetime
 
-    from leasehold.db.allocation import Grant
     from leasehold.db.task import Claim
     from leasehold.db.together import Writer
     from leasehold.leasing.deciding.calendars import Calendars
@@ -71,9 +70,14 @@ class Decision:
             each.write_rows()
         if self.frees or self.promised is not None or self.writes:
             self.locks.move(freed=self.frees)
-        if self.promised is not None and not (self.promised.room.moves or self.writes or self.also):
+        if self.only_grants:
             calendars.note(self.locks.pools, rows)
         return lease
+
+    @property
+    def only_grants(self) -> bool:
+        """Whether nothing changes for others but that the lease gets what it is promised."""
+        return self.promised is not None and not (self.promised.room.moves or self.writes or self.also)
 
     @property
     def taken(self) -> Iterator[tuple[str, Sequence[Pick], Window]]:
@@ -142,7 +146,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class NewLease:
-    """A decision about a lease that is new and gets what is promised to it, and nothing else changes.
+    """A decision that `only_grants`, about a lease that is new.
 
     `once` is the request that asked for it, and `context` has who made the request.
     """
@@ -155,18 +159,14 @@ class NewLease:
         """Write the lease, without what it is promised."""
         self.context.run(self.decision._put, writes, self.once)  # noqa: SLF001 - one way to write, for one or for many
 
-    @property
-    def grants(self) -> Sequence[Grant]:
-        """The allocations that it gets."""
-        promised = self.decision.promised
-        return () if promised is None else promised.grants(self.decision.locks, self.decision.lease)
-
 
 def write_together(new: Sequence[NewLease], locks: Locks, calendars: Calendars) -> None:
     """Write new leases that were decided under the same locks, and move the pools: one statement for each table."""
     with together(locks.connection) as writes:
         for each in new:
             each.put(writes)
-    rows = insert_allocations(locks.connection, [grant for each in new for grant in each.grants], Cause.GRANTED)
+    granted = ((each.decision.promised, each.decision.lease) for each in new)
+    grants = [grant for promised, lease in granted if promised for grant in promised.grants(locks, lease)]
+    rows = insert_allocations(locks.connection, grants, Cause.GRANTED)
     locks.move()
     calendars.note(locks.pools, rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from sqlalchemy import select
@@ -16,6 +17,7 @@ from leasehold.db.resources.property import define_properties, set_privacy
 from leasehold.db.resources.resource import find_resource
 from leasehold.db.tables import tasks
 from leasehold.db.task import add_task, hurry_task
+from leasehold.db.types import UtcDateTime
 from leasehold.model.resource import HOST
 from tests.db.examples import NOW, enrol, hour, write
 
@@ -105,3 +107,12 @@ def test_ids_and_names_are_exact(db: Database, column: str) -> None:
         assert db.transact(lambda connection: found(connection, text)) == []  # noqa: B023 - runs at once.
         db.transact(lambda connection: put(connection, text))  # noqa: B023 - runs at once.
     assert [db.transact(lambda connection: found(connection, text)) for text in SIMILAR] == [[each] for each in SIMILAR]  # noqa: B023
+
+
+def test_moments_that_are_equal_and_not_the_same_are_kept_apart(engine: Engine) -> None:
+    """When clocks are set back, an hour comes twice."""
+    moment = datetime(2026, 10, 25, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"))
+    process = UtcDateTime().bind_processor(engine.dialect)
+    assert process is not None
+    found = [str(process(each))[:16] for each in (moment, moment.replace(fold=1))]
+    assert found == ["2026-10-25 00:30", "2026-10-25 01:30"]

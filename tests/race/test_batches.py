@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,15 +12,16 @@ from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
 from leasehold.conf.settings import LeaseSettings, LimitSettings, Settings
+from leasehold.db.committed import noting_commits
 from leasehold.db.project import use_bounds
-from leasehold.db.store import UnknownOutcomeError
+from leasehold.db.store import Database, UnknownOutcomeError
 from leasehold.db.tables import outbox
 from leasehold.model.actor import Actor, acting
 from leasehold.model.caller import Caller
 from leasehold.model.errors import ConflictError, LeaseholdError, NotEnoughError, TooManyLeasesError
 from leasehold.model.lease import Lease
-from tests.at_once import together
-from tests.factory import DEMO, World, hosts, make_service
+from tests.at_once import outcome, together
+from tests.factory import ALT, DEMO, Killed, World, hosts, instances, make_service
 from tests.stateful.audit import audit
 
 if TYPE_CHECKING:
@@ -111,8 +114,7 @@ def test_no_project_gets_more_than_its_limit(tmp_path: Path) -> None:
     settings = Settings(leases=LeaseSettings(limits=LimitSettings(open_leases=3)))
     with make_service(tmp_path, settings=settings, hosts=HOSTS) as world:
         world.lease(hosts(), start=800, end=801)
-        alt = Caller("bob", "alt")
-        found = together(world, *(asks(number) for number in range(1, 5)), asks(9, caller=alt))
+        found = together(world, *(asks(number) for number in range(1, 5)), asks(9, caller=ALT))
         assert [type(each) for each in found[:4]].count(Lease) == 2
         assert [type(each) for each in found[:4]].count(TooManyLeasesError) == 2
         assert isinstance(found[4], Lease)
@@ -124,9 +126,13 @@ def test_a_refused_request_uses_nothing(world: World) -> None:
         with world.service.db.reading() as connection:
             return use_bounds(connection, DEMO.project_id, world.now())
 
+    def huge(gated: World) -> Lease:
+        """Ask for more of what is not limited than a sum of two can be."""
+        return gated.lease(instances(2**31 - 1, vcpus=2**31 - 1, memory_mb=2**31 - 1), start=1, end=2)
+
     before = used()
-    found = together(world, lambda gated: gated.lease(hosts(5), start=1, end=2), asks(1, caller=Caller("bob", "alt")))
-    assert [type(each) for each in found] == [NotEnoughError, Lease]
+    found = together(world, lambda gated: gated.lease(hosts(5), start=1, end=2), huge, huge, asks(1, caller=ALT))
+    assert [isinstance(each, Lease) for each in found] == [False, False, False, True]
     assert used() == before
 
 
@@ -167,7 +173,7 @@ def failing(world: World, name: str, at: Callable[[tuple[Any, ...]], bool], erro
             if len(times) == 2:
                 if name == "commit":
                     sent[0].connection.dbapi_connection.commit()
-                raise OperationalError("refused", {}, Exception(error))
+                raise error if isinstance(error, BaseException) else OperationalError("", {}, Exception(error))
 
     event.listen(world.engine, name, fail)
     try:
@@ -182,6 +188,56 @@ def test_what_fails_for_all_is_decided_again_for_each(world: World, caplog: pyte
     assert [type(each) for each in found] == [Lease, NotEnoughError, Lease]
     assert "3 requests could not be decided together" in caplog.text
     audit(world)
+
+
+def test_who_waits_for_one_that_dies_is_decided_alone(world: World) -> None:
+    with failing(world, "before_cursor_execute", lambda sent: sent[2].startswith("INSERT INTO allocations"), Killed()):
+        found = together(world, asks(1), asks(1), asks(1))
+    assert [type(each) for each in found] == [Killed, Lease, Lease]
+    assert all(world.holds(each) for each in found[1:])
+    audit(world)
+
+
+def test_a_database_that_is_lost_is_not_waited_for_once_more(world: World) -> None:
+    """The tries of a batch are those of each."""
+    tries: list[None] = []
+
+    def lose(*sent: Any) -> None:
+        if sent[2].startswith("INSERT INTO allocations"):
+            tries.append(None)
+            if len(tries) > 1:
+                raise OperationalError("", {}, Exception("database is locked"))
+
+    event.listen(world.engine, "before_cursor_execute", lose)
+    impatient = replace(world, service=replace(world.service, db=Database(world.engine, retry_seconds=0)))
+    found = together(impatient, asks(1), asks(1))
+    assert [type(each) for each in found] == [OperationalError] * 2
+    assert len(tries) == 2
+
+
+def test_a_batch_has_the_time_of_one_decision(world: World) -> None:
+    """Others wait for the pools; who comes after that time is decided by itself."""
+    settings = world.service.settings
+    settings = replace(settings, leases=replace(settings.leases, decision_seconds=40.0))
+    ticking = replace(world, service=replace(world.service, settings=settings, steady=itertools.count().__next__))
+    with counted(world) as seen:
+        found = together(ticking, *(asks(number) for number in range(1, 31)))
+    assert all(isinstance(each, Lease) for each in found)
+    assert 2 < seen.count("COMMIT") < 31
+    audit(world)
+
+
+def test_what_is_committed_is_noted_by_those_that_it_grants_something(world: World) -> None:
+    def noting(ask: Callable[[World], Lease]) -> Callable[[World], bool]:
+        def noted(gated: World) -> bool:
+            with noting_commits() as committed:
+                outcome(lambda: ask(gated))
+            return committed.anything
+
+        return noted
+
+    refused = noting(lambda gated: gated.lease(hosts(5), start=1, end=2))
+    assert together(world, refused, noting(asks(1)), noting(asks(1)), refused) == [False, True, True, False]
 
 
 def test_a_batch_that_loses_a_race_is_decided_again(world: World, caplog: pytest.LogCaptureFixture) -> None:

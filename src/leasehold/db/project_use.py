@@ -53,62 +53,6 @@ class UncountedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class SharedUse:
-    """What one of several requests that are decided together adds to what projects use.
-
-    It is noted here, and taken for all of a project at once (`take_together`). Nothing is counted: what the others
-    write is not in the tables yet.
-    """
-
-    taken: dict[str, tuple[Use, Use]] = field(default_factory=dict)
-
-    def take(self, project_id: str, more: Use, most: Use, _now: datetime) -> bool:
-        """Note what is to be taken; whether it stays within `most` is known later."""
-        self.taken[project_id] = more, most
-        return True
-
-    def enter(self, _project_id: str) -> None:
-        """Raise UncountedError."""
-        raise UncountedError
-
-    def keep(self, _project_id: str, _use: Use, _now: datetime) -> None:
-        """Raise UncountedError."""
-        raise UncountedError
-
-    def open_leases(self, _project_id: str, user_id: str | None = None) -> int:  # noqa: ARG002 - the same for all
-        """Raise UncountedError."""
-        raise UncountedError
-
-    def allocated(self, _project_id: str, **_: Any) -> list[Allocated]:
-        """Raise UncountedError."""
-        raise UncountedError
-
-
-def take_together(connection: Connection, uses: Iterable[SharedUse], now: datetime) -> frozenset[str]:
-    """Take what requests have noted, by one statement for each project in their order; return those it is too much for.
-
-    Nothing is taken for these. Raises what `take_use` raises.
-    """
-    wanted: dict[str, list[tuple[Use, Use]]] = {}
-    for use in uses:
-        for project_id, each in use.taken.items():
-            wanted.setdefault(project_id, []).append(each)
-    full = set()
-    for project_id, every in sorted(wanted.items()):
-        more = sum((each for each, _ in every), Use())
-        most = Use(*map(min, zip(*(each.amounts for _, each in every), strict=True)))
-        if not take_use(connection, project_id, more, most, now):
-            full.add(project_id)
-    return frozenset(full)
-
-
-def give_back(connection: Connection, use: SharedUse, now: datetime) -> None:
-    """Take back what was taken for a request that is not granted."""
-    for project_id, (more, _) in use.taken.items():
-        take_use(connection, project_id, -more, NO_LIMIT, now)
-
-
-@dataclass(frozen=True, slots=True)
 class KnownUse:
     """What a project uses, as it was read, for questions that decide nothing: nothing is locked or written.
 
@@ -164,3 +108,45 @@ class KnownUse:
         if self.counted is None:
             raise UncountedError
         return self.counted[user_id]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedUse(KnownUse):
+    """What one of several requests that are decided together adds to what projects use; nothing can be counted.
+
+    What the others write is not in the tables yet. What is `taken` is noted, and taken for all of a project at once
+    (`take_together`).
+    """
+
+    bounds: Use | None = None
+    taken: dict[str, tuple[Use, Use]] = field(default_factory=dict)
+
+    def take(self, project_id: str, more: Use, most: Use, _now: datetime) -> bool:
+        """Note what is to be taken; whether it stays within `most` is known later."""
+        self.taken[project_id] = more, most
+        return True
+
+
+def take_together(connection: Connection, uses: Iterable[SharedUse], now: datetime) -> frozenset[str]:
+    """Take what requests have noted, by one statement for each project in their order; return those it is too much for.
+
+    Nothing is taken for these. Raises what `take_use` raises.
+    """
+    wanted: dict[str, list[tuple[Use, Use]]] = {}
+    for use in uses:
+        for project_id, each in use.taken.items():
+            wanted.setdefault(project_id, []).append(each)
+    full = set()
+    for project_id, every in sorted(wanted.items()):
+        # What is not limited is more than any real amount, and is given back as it is: no sum is cut.
+        more = Use(*map(sum, zip(*(each.amounts for each, _ in every), strict=True)))
+        most = Use(*map(min, zip(*(each.amounts for _, each in every), strict=True)))
+        if not take_use(connection, project_id, more, most, now):
+            full.add(project_id)
+    return frozenset(full)
+
+
+def give_back(connection: Connection, use: SharedUse, now: datetime) -> None:
+    """Take back what was taken for a request that is not granted."""
+    for project_id, (more, _) in use.taken.items():
+        take_use(connection, project_id, -more, NO_LIMIT, now)

@@ -86,7 +86,7 @@ class Database:
         try:
             return self._once(work)
         except Exception as error:
-            if not worth_retrying(error):
+            if not (self.retry_seconds and worth_retrying(error)):
                 raise
         attempts = Retrying(
             retry=retry_if_exception(worth_retrying),

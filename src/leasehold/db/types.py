@@ -61,7 +61,11 @@ class UtcDateTime(TypeDecorator[datetime]):
     def bind_processor(self, dialect: Dialect) -> Callable[[datetime | None], Any] | None:
         """Return what makes the driver's value of a moment; most moments of a transaction are the same few."""
         process = super().bind_processor(dialect)
-        return None if process is None else lru_cache(maxsize=1024)(process)
+        if process is None:
+            return None
+        known = lru_cache(maxsize=1024)(process)
+        # Two moments of another zone may be equal and not the same, when clocks are set back.
+        return lambda value: known(value) if value is None or value.tzinfo is UTC else process(value)
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], datetime | None]:  # noqa: ARG002 - signature is SQLAlchemy's
         """Return what makes an aware moment of the driver's value; SQLite's driver gives text.

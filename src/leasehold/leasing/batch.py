@@ -13,15 +13,16 @@ from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from functools import partial
 from logging import getLogger
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
+from leasehold.db.committed import note_commit, noting_commits
 from leasehold.db.pool import move_pools
 from leasehold.db.project_use import SharedUse, UncountedError, give_back, take_together
-from leasehold.db.store import UnknownOutcomeError
+from leasehold.db.store import UnknownOutcomeError, worth_retrying
 from leasehold.enforcement.deciding import Deciding
 from leasehold.leasing.approval import UnapprovedError
 from leasehold.leasing.deciding.decide import RefusedError
-from leasehold.leasing.deciding.decision import NewLease, write_together
+from leasehold.leasing.deciding.decision import Decision, NewLease, write_together
 from leasehold.leasing.deciding.queue import Queued
 from leasehold.leasing.locks import Locks
 from leasehold.leasing.unit import NoTraceError, Unit
@@ -29,14 +30,14 @@ from leasehold.model.errors import LeaseholdError
 from leasehold.model.lease import Lease
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection
 
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.leasing.approval import Approval
     from leasehold.leasing.deciding.calendars import Evaluated
-    from leasehold.leasing.deciding.decision import Decision
+    from leasehold.leasing.deciding.promised import Promised
     from leasehold.leasing.service import Service
     from leasehold.leasing.unit import Order
 
@@ -74,10 +75,6 @@ class Joining(ABC):
         """Return what is decided about it."""
 
 
-NOT_HERE: Final = (UncountedError, RefusedError, LeaseholdError)
-"""What says, once the pools are locked, that a request is not granted as they are: alone, the refusal is explained."""
-
-
 @dataclass(frozen=True, slots=True)
 class _SharedUnit(Unit):
     """The unit of one request of a batch, which sees what those before it get; it locks nothing by itself."""
@@ -94,12 +91,12 @@ class _SharedUnit(Unit):
     @contextmanager
     def snapshots(self, locks: Locks) -> Iterator[dict[str, Snapshot]]:  # noqa: ARG002 - they are locked for all
         """Yield the pools with what the requests before this one get."""
-        yield {pool: view.answering(self.evaluated.get(pool)) for pool, view in self.views.items()}
+        yield dict(self.views)
 
-    def book(self, decision: Decision) -> None:
-        """Let the requests after this one see what is decided."""
-        for pool, picks, window in decision.taken:
-            self.views[pool] = self.views[pool].booked(picks, window)
+    def book(self, promised: Promised, lease: Lease) -> None:
+        """Let the requests after this one see what a lease gets."""
+        for _, asked, window, picks in promised.parts(lease):
+            self.views[asked.kind.pool] = self.views[asked.kind.pool].booked(picks, window)
 
 
 @dataclass(slots=True, eq=False)
@@ -110,9 +107,11 @@ class _Member(Queued):
     case: Joining
     order: Order
     approval: Approval
-    evaluated: Evaluated
     context: Context = field(default_factory=copy_context)
     outcome: Lease | Exception | None = None
+
+
+_Outcomes: TypeAlias = dict[_Member, Lease | Exception]
 
 
 def decide_together(
@@ -122,8 +121,7 @@ def decide_together(
 
     `alone` decides it by itself. Raises what the use case raises, and what `Database.transact` raises.
     """
-    evaluated = service.evaluated(order.conditions)
-    member = _Member(case.pools, case.project_id, service, case, order, approval, evaluated)
+    member = _Member(case.pools, case.project_id, service, case, order, approval)
 
     def decided(batch: Sequence[_Member]) -> None:
         if len(batch) > 1:
@@ -134,81 +132,88 @@ def decide_together(
     service.queues.decide(member, decided)
     if isinstance(member.outcome, Exception):
         raise member.outcome
-    return member.outcome or alone()
+    if member.outcome is None:
+        return alone()
+    note_commit()
+    return member.outcome
 
 
 def _decide(batch: Sequence[_Member]) -> None:
-    """Decide requests together, and set the outcome of each."""
-    service = batch[0].service
+    """Decide requests together, and set the outcome of each when it is certain."""
+    service, outcomes = batch[0].service, _Outcomes()
+    conditions = [each for member in batch for each in member.order.conditions]
     try:
-        service.decide(partial(_decided, service, batch))
+        # What is committed is noted by those that it grants something.
+        with noting_commits():
+            service.decide(partial(_decided, service, batch, outcomes), conditions)
     except UnknownOutcomeError as error:
-        for each in batch:
-            if isinstance(each.outcome, Lease):
-                each.outcome = UnknownOutcomeError(*error.args)
-    except Exception:
-        # Whatever it is, each meets it alone, or is not concerned.
-        LOG.warning("%d requests could not be decided together, so each is decided alone.", len(batch), exc_info=True)
-        for each in batch:
-            each.outcome = None
+        granted = [each for each, outcome in outcomes.items() if isinstance(outcome, Lease)]
+        outcomes |= {each: UnknownOutcomeError(*error.args) for each in granted}
+    except Exception as error:
+        LOG.warning("%d requests could not be decided together.", len(batch), exc_info=True)
+        # Without a database, which was tried long enough, each would only wait for it again.
+        outcomes = dict.fromkeys(batch, error) if worth_retrying(error) else {}
+    for each, outcome in outcomes.items():
+        each.outcome = outcome
 
 
-def _decided(service: Service, batch: Sequence[_Member], _: Evaluated, connection: Connection) -> None:
+def _decided(
+    service: Service, batch: Sequence[_Member], outcomes: _Outcomes, evaluated: Evaluated, connection: Connection
+) -> None:
     """Decide and write what is asked for, in its order; it is not committed, and may be done again."""
+    outcomes.clear()
     views: dict[str, Snapshot] = {}
     units = [
-        _SharedUnit(each.service, connection, each.order, each.approval, each.evaluated, SharedUse(), views)
+        _SharedUnit(each.service, connection, each.order, each.approval, evaluated, SharedUse(), views)
         for each in batch
     ]
-    wanted: dict[int, Any] = {}
-    keys: set[tuple[str, str]] = set()
-    for position, (each, unit) in enumerate(zip(batch, units, strict=True)):
-        once, each.outcome = each.order.once, None
-        # A key that comes twice has to be found by the second, when the first is committed.
-        if (once is None or (once.project_id, once.key) not in keys) and (asked := _wanted(each, unit)) is not None:
-            wanted[position] = asked
-            if once is not None:
-                keys.add((once.project_id, once.key))
-    full = take_together(connection, (units[position].use for position in wanted), service.now())
-    wanted = {position: asked for position, asked in wanted.items() if batch[position].case.project_id not in full}
+    wanted = _wanted(dict(zip(batch, units, strict=True)), outcomes)
+    full = take_together(connection, (unit.use for unit, _ in wanted.values()), service.now())
+    wanted = {each: asked for each, asked in wanted.items() if each.project_id not in full}
     if not wanted:
         return
-    locks = Locks(connection, move_pools(connection, batch[0].case.pools), service.now())
+    locks = Locks(connection, move_pools(connection, batch[0].pools), service.now())
     new: list[NewLease] = []
-    with service.calendars.synced(connection, locks.pools, locks.now, {}) as views_now:
+    # Others wait for the pools, so all have the time of one decision; who comes after it is decided alone.
+    budget = service.budget()
+    with service.calendars.synced(connection, locks.pools, locks.now, evaluated) as views_now:
         views |= views_now
-        for position, asked in wanted.items():
-            each, unit = batch[position], units[position]
-            decision = _granted(each, unit, locks, asked)
-            if decision is None:
-                give_back(connection, unit.use, locks.now)
+        for each, (unit, asked) in wanted.items():
+            outcome = None if budget.spent else _outcome(each, unit, locks, asked)
+            if isinstance(outcome, Decision) and outcome.promised is not None and outcome.only_grants:
+                unit.book(outcome.promised, outcome.lease)
+                new.append(NewLease(outcome, outcome.promised, each.order.once, each.context))
+                outcomes[each] = outcome.lease
             else:
-                unit.book(decision)
-                new.append(NewLease(decision, each.order.once, each.context))
+                # It is decided alone, and a refusal explained there, unless it has to be approved first.
+                give_back(connection, unit.use, locks.now)
+                outcomes |= {each: outcome} if isinstance(outcome, UnapprovedError) else {}
     write_together(new, locks, service.calendars)
 
 
-def _wanted(each: _Member, unit: _SharedUnit) -> Any:
-    """Return what is asked for; None if the request has its outcome, or has to be decided alone."""
-    try:
-        return each.context.run(each.case.wanted, unit)
-    except UncountedError:
-        return None
-    except (LeaseholdError, NoTraceError) as error:
-        each.outcome = error
-        return None
+def _wanted(units: Mapping[_Member, _SharedUnit], outcomes: _Outcomes) -> dict[_Member, tuple[_SharedUnit, Any]]:
+    """Return what is asked for and has to be decided, with its unit."""
+    wanted: dict[_Member, tuple[_SharedUnit, Any]] = {}
+    keys: set[tuple[str, str]] = set()
+    for each, unit in units.items():
+        if (once := each.order.once) is not None:
+            # A key that comes twice has to be found by the second, when the first is committed.
+            if (once.project_id, once.key) in keys:
+                continue
+            keys.add((once.project_id, once.key))
+        try:
+            wanted[each] = unit, each.context.run(each.case.wanted, unit)
+        except UncountedError:
+            continue
+        except (LeaseholdError, NoTraceError) as error:
+            outcomes[each] = error
+    return wanted
 
 
-def _granted(each: _Member, unit: _SharedUnit, locks: Locks, asked: Any) -> Decision | None:
-    """Return the decision that grants the lease, which is the outcome then; None if it is not granted here."""
+def _outcome(each: _Member, unit: _SharedUnit, locks: Locks, asked: Any) -> Decision | Exception:
+    """Return the decision about the lease, or why there is none."""
     try:
         decision: Decision = each.context.run(each.case.decided, unit, locks, asked)
-    except UnapprovedError as error:
-        each.outcome = error
-        return None
-    except NOT_HERE:
-        return None
-    if not decision.only_grants:
-        return None
-    each.outcome = decision.lease
+    except (UnapprovedError, UncountedError, RefusedError, LeaseholdError) as error:
+        return error
     return decision

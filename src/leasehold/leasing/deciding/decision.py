@@ -16,7 +16,7 @@ from leasehold.leasing.deciding.flags import put_flag_event
 from leasehold.model.segment import Cause
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from contextvars import Context
     from datetime import datetime
 
@@ -25,10 +25,8 @@ if TYPE_CHECKING:
     from leasehold.leasing.deciding.calendars import Calendars
     from leasehold.leasing.deciding.promised import Promised
     from leasehold.leasing.locks import Locks
-    from leasehold.model.allocation import Pick
     from leasehold.model.draft import Once
     from leasehold.model.lease import Lease
-    from leasehold.model.windows import Window
 
     Write: TypeAlias = Callable[[Locks], object]
     """Writes something under these locks; `Decision` moves the pools afterwards."""
@@ -78,15 +76,6 @@ class Decision:
     def only_grants(self) -> bool:
         """Whether nothing changes for others but that the lease gets what it is promised."""
         return self.promised is not None and not (self.promised.room.moves or self.writes or self.also)
-
-    @property
-    def taken(self) -> Iterator[tuple[str, Sequence[Pick], Window]]:
-        """What each reservation of the lease gets: its pool, the picks, and from when to when they are held."""
-        if self.promised is not None:
-            for part, asked, chosen in zip(
-                self.lease.reservations, self.promised.asked, self.promised.room.picks, strict=True
-            ):
-                yield asked.kind.pool, chosen, part.ending.held(self.promised.window)
 
     def write_rows(self) -> None:
         """Write this about one lease, and leave the pools to the caller."""
@@ -146,12 +135,13 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class NewLease:
-    """A decision that `only_grants`, about a lease that is new.
+    """A decision that `only_grants`, about a lease that is new, and what it is promised.
 
     `once` is the request that asked for it, and `context` has who made the request.
     """
 
     decision: Decision
+    promised: Promised
     once: Once | None
     context: Context
 
@@ -165,8 +155,8 @@ def write_together(new: Sequence[NewLease], locks: Locks, calendars: Calendars) 
     with together(locks.connection) as writes:
         for each in new:
             each.put(writes)
-    granted = ((each.decision.promised, each.decision.lease) for each in new)
-    grants = [grant for promised, lease in granted if promised for grant in promised.grants(locks, lease)]
+    granted = ((each.promised, each.decision.lease) for each in new)
+    grants = [grant for promised, lease in granted for grant in promised.grants(locks, lease)]
     rows = insert_allocations(locks.connection, grants, Cause.GRANTED)
     locks.move()
     calendars.note(locks.pools, rows)

@@ -11,13 +11,14 @@ from leasehold.leasing.deciding.mending import difference
 from leasehold.model.segment import Cause
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from leasehold.leasing.deciding.decide import Asked
     from leasehold.leasing.deciding.rebinding_search import Move, RoomMade
     from leasehold.leasing.locks import Locks
     from leasehold.model.allocation import Allocation, Pick
     from leasehold.model.lease import Lease
+    from leasehold.model.reservation import Reservation
     from leasehold.model.windows import Window
 
 
@@ -41,10 +42,14 @@ class Promised:
         """Return the allocations that the lease gets."""
         return [
             Grant(asked.kind.pool, locks.next(asked.kind.pool), lease.id, part.id, window, pick)
-            for part, asked, chosen in zip(lease.reservations, self.asked, self.room.picks, strict=True)
-            for window in (part.ending.held(self.window),)
+            for part, asked, window, chosen in self.parts(lease)
             for pick in chosen
         ]
+
+    def parts(self, lease: Lease) -> Iterator[tuple[Reservation, Asked, Window, Sequence[Pick]]]:
+        """Yield each reservation of the lease, what it asks for, from when to when it holds that, and what it gets."""
+        for part, asked, chosen in zip(lease.reservations, self.asked, self.room.picks, strict=True):
+            yield part, asked, part.ending.held(self.window), chosen
 
 
 def write_moves(moves: Sequence[Move], locks: Locks) -> None:

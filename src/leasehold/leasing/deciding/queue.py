@@ -46,7 +46,11 @@ class Queues:
         It gets the first of each project, in the order in which they came, then the second of each, and so on.
         """
         if self._waits(one):
-            one.turn.wait()
+            try:
+                one.turn.wait()
+            except BaseException:
+                self._leave(one)
+                raise
             if not one.leads:
                 return
         batch = [one]
@@ -79,6 +83,15 @@ class Queues:
             self._waiting[one.pools] = [each for each in waiting if each not in batch]
         return batch
 
+    def _leave(self, one: Queued) -> None:
+        """Wait no more, and lead nobody."""
+        with self._guard:
+            waiting = self._waiting.get(one.pools, [])
+            if one in waiting:
+                waiting.remove(one)
+        if one.leads:
+            self._hand_on(one.pools)
+
     def _hand_on(self, pools: frozenset[str]) -> None:
         """Let the first of those lead who wait, if any do."""
         with self._guard:
@@ -87,5 +100,5 @@ class Queues:
                 del self._waiting[pools]
                 return
             first = waiting.pop(0)
-        first.leads = True
+            first.leads = True
         first.turn.set()

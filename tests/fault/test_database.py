@@ -49,7 +49,7 @@ def test_a_commit_that_is_cut_off_gets_a_clear_answer_and_is_there_once_or_not_a
         client = Client(api.url)
         relay.cut = cut
         answer = client.create("cut")
-        assert relay.done.is_set()
+        assert relay.done.wait(60)
         assert (answer.status, answer.body["code"]) == (503, "leasehold.database.unavailable"), answer
         assert answer.outcome is Outcome.UNKNOWN
         assert answer.headers["Retry-After"]

@@ -54,6 +54,9 @@ class _Connection(BaseRequestHandler):
                 inserting = inserting or NEW_LEASE in question
                 if relay.cut and inserting and COMMIT in question:
                     _cut(relay, service, database, question)
+                    # It ends when the database has answered, or knows that nobody asks any more.
+                    back.join()
+                    relay.done.set()
                     return
                 database.sendall(question)
                 inserting = inserting and COMMIT not in question
@@ -68,7 +71,6 @@ def _cut(relay: Relay, service: socket.socket, database: socket.socket, question
         database.shutdown(socket.SHUT_WR)
     else:
         database.shutdown(socket.SHUT_RDWR)
-    relay.done.set()
 
 
 def _pump(source: socket.socket, sink: socket.socket) -> None:

@@ -40,7 +40,7 @@ NOT_ASKED = {
     "/v1/forecast": "it counts what the clients have, from the present hour on",
 }
 ALWAYS = {
-    r"1\.3 /v1/alarms\S* /.*/checked_at": "alarms are checked every few seconds",
+    r"1\.3 /v1/alarms\S* /.*/(checked_at|available)": "they are counted every few seconds, and clients lease hosts",
     r"1\.3 /v1/leases/\S+/history /held/[^/]+/end_date": "what a lease holds is recorded up to the present",
     r"1\.3 /v1/timeline /timeline/(now|cursor)": "the time of the answer, and the last event of all projects",
     r"1\.3 /v1/subscriptions\S* /.*/position": "the last event that was looked at for it",

@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 def test_after_a_storm_the_books_hold_exactly_what_was_answered(database_url: str) -> None:
-    report = storm([database_url], apis=3, managers=2, seconds=6)
+    report = storm([database_url], apis=3, managers=2, seconds=15)
     report.check(database_url)
     assert report.verbs() >= REQUESTS, report.table()
 

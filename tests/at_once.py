@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from leasehold.leasing.deciding.queue import Queues
 from leasehold.model.caller import Caller
 from leasehold.model.lease import Lease
 from tests.factory import World, hosts
+from tests.processes import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,14 +56,7 @@ def together(world: World, *works: Callable[[World], Any], hour: float = 900) ->
         asked = []
         for number, work in enumerate(works, 1):
             asked.append(threads.submit(outcome, lambda work=work: work(gated)))  # type: ignore[misc]
-            until(lambda number=number: queues.waiting == number)  # type: ignore[misc]
+            wait_for(lambda number=number: queues.waiting == number)  # type: ignore[misc]
         gate.opened.set()
         assert isinstance(first.result(), Lease)
         return [each.result() for each in asked]
-
-
-def until(true: Callable[[], bool]) -> None:
-    give_up = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < give_up
-        time.sleep(0.001)

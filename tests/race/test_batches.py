@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from leasehold.db.store import Database, UnknownOutcomeError
 from leasehold.db.tables import outbox
 from leasehold.model.actor import Actor, acting
 from leasehold.model.caller import Caller
-from leasehold.model.errors import ConflictError, LeaseholdError, NotEnoughError, TooManyLeasesError
+from leasehold.model.errors import ConflictError, LeaseholdError, NotEnoughError, TakesTooLongError, TooManyLeasesError
 from leasehold.model.lease import Lease
 from tests.at_once import outcome, together
 from tests.factory import ALT, DEMO, Killed, World, hosts, instances, make_service
@@ -225,6 +226,24 @@ def test_a_batch_has_the_time_of_one_decision(world: World) -> None:
     assert all(isinstance(each, Lease) for each in found)
     assert 2 < seen.count("COMMIT") < 31
     audit(world)
+
+
+def test_nobody_waits_for_the_conditions_of_another_one(world: World) -> None:
+    """Each evaluates its own before it waits, and what takes too long is refused alone."""
+    settings = world.service.settings
+    settings = replace(settings, leases=replace(settings.leases, decision_seconds=200.0))
+    ticking = replace(world, service=replace(world.service, settings=settings, steady=itertools.count().__next__))
+    long = json.dumps(["or", *(["==", "$gpu", str(number)] for number in range(250))])
+
+    def both(gated: World) -> tuple[Any, Lease]:
+        slow = outcome(lambda: gated.lease(hosts(resource_properties=long), start=1, end=2))
+        return slow, gated.lease(hosts(), start=1, end=2)
+
+    with counted(world) as seen:
+        first, (slow, last) = together(ticking, asks(1), both)
+    assert isinstance(slow, TakesTooLongError)
+    assert {len(world.holds(each)) for each in (first, last)} == {1}
+    assert seen.count("COMMIT") == 2
 
 
 def test_what_is_committed_is_noted_by_those_that_it_grants_something(world: World) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import requests
 
 from leasehold.cloud.sandbox.seed import NETWORK_ID, SUGGESTED_FLOATING_IPS, SUGGESTED_HOSTS
+from tests.factory import flavors, floating_ips, instances
 from tests.harness import mix
 from tests.harness.tables import read_tables
 from tests.harness.visitor import NEWEST, Asked
@@ -21,17 +22,7 @@ WITHIN = 120.0
 OURS, BORROWER, VISITOR, CROWD = "estate", "lab", "guests", "demo"
 """The projects: that which has all this, one that borrows of it, one that leases later, and that of the clients."""
 HOST = {"resource_type": "physical:host", "min": 1, "max": 1, **mix.ANYTHING}
-ROOM = {
-    "resource_type": "virtual:instance",
-    "amount": 2,
-    "vcpus": 1,
-    "memory_mb": 512,
-    "disk_gb": 1,
-    "affinity": None,
-    "resource_properties": "",
-}
-FLAVOR = {"resource_type": "flavor:instance", "flavor_id": "m1.medium", "amount": 2, "affinity": None}
-ADDRESS = {"resource_type": "virtual:floatingip", "network_id": NETWORK_ID, "amount": 1}
+ROOM, FLAVOR, ADDRESS = instances(2), flavors(2, "m1.medium"), floating_ips()
 PARTS = (HOST, ROOM, FLAVOR, ADDRESS)
 ENDINGS: Sequence[Mapping[str, Any]] = (
     {"before_end": "snapshot", "grace_seconds": 60},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from leasehold.calendar.demands import DecisionDemands
     from leasehold.calendar.eligible import Eligible
     from leasehold.calendar.outlines import Outlines
+    from leasehold.calendar.properties import Answers
     from leasehold.calendar.store import AllocationStore
     from leasehold.calendar.weighing import Weighers
     from leasehold.model.allocation import Pick
@@ -181,6 +182,12 @@ class Snapshot:
     def among(self, eligible: Eligible) -> Snapshot:
         """Return the same pool in which a new allocation may use what is eligible here."""
         return self if eligible is self.eligible else self._but(self._left_out, self._added, eligible=eligible)
+
+    def answering(self, answers: Answers | None) -> Snapshot:
+        """Return the same pool with answers that were given before, if they were for the present properties."""
+        if answers is None or answers.table is not self.eligible.answers.table:
+            return self
+        return self.among(replace(self.eligible, answers=answers))
 
     def for_project(self, *projects: str, open_too: int | None = None) -> Snapshot:
         """Return the same pool for a project (`Eligible.for_project`)."""

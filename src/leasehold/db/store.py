@@ -83,6 +83,7 @@ class Database:
         UnknownOutcomeError, without another try, when it is unknown whether a failed commit took effect: its rows may
         be there, and writing them again would grant the same lease twice.
         """
+        # Nearly all succeed at once, and to set up tries takes longer than what else is done here.
         try:
             return self._once(work)
         except Exception as error:

@@ -22,7 +22,7 @@ from leasehold.db.store import UnknownOutcomeError, worth_retrying
 from leasehold.enforcement.deciding import Deciding
 from leasehold.leasing.approval import UnapprovedError
 from leasehold.leasing.deciding.decide import RefusedError
-from leasehold.leasing.deciding.decision import Decision, NewLease, write_together
+from leasehold.leasing.deciding.decision import Decision, write_together
 from leasehold.leasing.deciding.queue import Queued
 from leasehold.leasing.locks import Locks
 from leasehold.leasing.unit import NoTraceError, Unit
@@ -37,11 +37,12 @@ if TYPE_CHECKING:
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.leasing.approval import Approval
     from leasehold.leasing.deciding.calendars import Evaluated
+    from leasehold.leasing.deciding.decision import New
     from leasehold.leasing.deciding.promised import Promised
     from leasehold.leasing.service import Service
     from leasehold.leasing.unit import Order
 
-LOG = getLogger(__name__)
+log = getLogger(__name__)
 
 
 class Joining(ABC):
@@ -91,7 +92,7 @@ class _SharedUnit(Unit):
     @contextmanager
     def snapshots(self, locks: Locks) -> Iterator[dict[str, Snapshot]]:  # noqa: ARG002 - they are locked for all
         """Yield the pools with what the requests before this one get."""
-        yield dict(self.views)
+        yield {pool: view.answering(self.evaluated.get(pool)) for pool, view in self.views.items()}
 
     def book(self, promised: Promised, lease: Lease) -> None:
         """Let the requests after this one see what a lease gets."""
@@ -107,6 +108,7 @@ class _Member(Queued):
     case: Joining
     order: Order
     approval: Approval
+    evaluated: Evaluated
     context: Context = field(default_factory=copy_context)
     outcome: Lease | Exception | None = None
 
@@ -121,7 +123,9 @@ def decide_together(
 
     `alone` decides it by itself. Raises what the use case raises, and what `Database.transact` raises.
     """
-    member = _Member(case.pools, case.project_id, service, case, order, approval)
+    # Before it waits, so that nobody waits for its conditions; who is alone evaluates them with its decision.
+    evaluated = service.evaluated(order.conditions) if service.queues.busy(case.pools) else {}
+    member = _Member(case.pools, case.project_id, service, case, order, approval, evaluated)
 
     def decided(batch: Sequence[_Member]) -> None:
         if len(batch) > 1:
@@ -141,16 +145,15 @@ def decide_together(
 def _decide(batch: Sequence[_Member]) -> None:
     """Decide requests together, and set the outcome of each when it is certain."""
     service, outcomes = batch[0].service, _Outcomes()
-    conditions = [each for member in batch for each in member.order.conditions]
     try:
         # What is committed is noted by those that it grants something.
         with noting_commits():
-            service.decide(partial(_decided, service, batch, outcomes), conditions)
+            service.decide(partial(_decided, service, batch, outcomes))
     except UnknownOutcomeError as error:
         granted = [each for each, outcome in outcomes.items() if isinstance(outcome, Lease)]
         outcomes |= {each: UnknownOutcomeError(*error.args) for each in granted}
     except Exception as error:
-        LOG.warning("%d requests could not be decided together.", len(batch), exc_info=True)
+        log.warning("%d requests could not be decided together.", len(batch), exc_info=True)
         # Without a database, which was tried long enough, each would only wait for it again.
         outcomes = dict.fromkeys(batch, error) if worth_retrying(error) else {}
     for each, outcome in outcomes.items():
@@ -158,13 +161,13 @@ def _decide(batch: Sequence[_Member]) -> None:
 
 
 def _decided(
-    service: Service, batch: Sequence[_Member], outcomes: _Outcomes, evaluated: Evaluated, connection: Connection
+    service: Service, batch: Sequence[_Member], outcomes: _Outcomes, _: Evaluated, connection: Connection
 ) -> None:
     """Decide and write what is asked for, in its order; it is not committed, and may be done again."""
     outcomes.clear()
     views: dict[str, Snapshot] = {}
     units = [
-        _SharedUnit(each.service, connection, each.order, each.approval, evaluated, SharedUse(), views)
+        _SharedUnit(each.service, connection, each.order, each.approval, each.evaluated, SharedUse(), views)
         for each in batch
     ]
     wanted = _wanted(dict(zip(batch, units, strict=True)), outcomes)
@@ -173,21 +176,23 @@ def _decided(
     if not wanted:
         return
     locks = Locks(connection, move_pools(connection, batch[0].pools), service.now())
-    new: list[NewLease] = []
+    new: list[New] = []
     # Others wait for the pools, so all have the time of one decision; who comes after it is decided alone.
     budget = service.budget()
-    with service.calendars.synced(connection, locks.pools, locks.now, evaluated) as views_now:
+    with service.calendars.synced(connection, locks.pools, locks.now, {}) as views_now:
         views |= views_now
         for each, (unit, asked) in wanted.items():
             outcome = None if budget.spent else _outcome(each, unit, locks, asked)
             if isinstance(outcome, Decision) and outcome.promised is not None and outcome.only_grants:
                 unit.book(outcome.promised, outcome.lease)
-                new.append(NewLease(outcome, outcome.promised, each.order.once, each.context))
+                put = partial(outcome.put_new, each.order.once)
+                new.append((partial(each.context.run, put), outcome.promised.grants(locks, outcome.lease)))
                 outcomes[each] = outcome.lease
             else:
                 # It is decided alone, and a refusal explained there, unless it has to be approved first.
                 give_back(connection, unit.use, locks.now)
-                outcomes |= {each: outcome} if isinstance(outcome, UnapprovedError) else {}
+                if isinstance(outcome, UnapprovedError):
+                    outcomes[each] = outcome
     write_together(new, locks, service.calendars)
 
 

@@ -98,7 +98,7 @@ class Service:
 
         The conditions, each with its pool, are evaluated before the transaction begins. Raises TakesTooLongError.
         """
-        return self.calendars.transact(self.db, self.now, partial(self._evaluate, conditions), work)
+        return self.calendars.transact(self.db, self.now, partial(self.evaluated, conditions), work)
 
     def look(
         self,
@@ -110,7 +110,7 @@ class Service:
 
         The conditions are as in `decide`. Raises TakesTooLongError.
         """
-        return self.calendars.look(self.db, self.now, pools, work, partial(self._evaluate, conditions))
+        return self.calendars.look(self.db, self.now, pools, work, partial(self.evaluated, conditions))
 
     def ask(
         self,
@@ -119,10 +119,11 @@ class Service:
         conditions: Sequence[tuple[str, Expression]] = (),
     ) -> Result:
         """Do as `look`, on the calendars for questions: no decision waits for `work`. Raises TakesTooLongError."""
-        evaluate = partial(self._evaluate, conditions, self.questions)
+        evaluate = partial(self.evaluated, conditions, self.questions)
         return self.questions.look(self.db, self.now, pools, work, evaluate)
 
-    def _evaluate(self, conditions: Sequence[tuple[str, Expression]], calendars: Calendars | None = None) -> Evaluated:
+    def evaluated(self, conditions: Sequence[tuple[str, Expression]], calendars: Calendars | None = None) -> Evaluated:
+        """Return the answers to conditions, each with its pool; raises TakesTooLongError."""
         return (calendars or self.calendars).evaluate(conditions, self.budget().check)
 
     def budget(self) -> Budget:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from leasehold.leasing.deciding.queue import Queued, Queues
-from tests.at_once import until
+from tests.processes import wait_for
 
 POOLS = frozenset({"hosts"})
 
@@ -31,13 +31,13 @@ def test_who_is_interrupted_while_it_waits_is_in_nobodys_way() -> None:
 
     with ThreadPoolExecutor(2) as threads:
         leads = threads.submit(queues.decide, first, opens)
-        until(lambda: POOLS in queues._waiting)
+        wait_for(lambda: queues.busy(POOLS))
         with pytest.raises(KeyboardInterrupt):
             queues.decide(second, decided.extend)
         waits = threads.submit(queues.decide, third, decided.extend)
-        until(lambda: queues.waiting == 1)
+        wait_for(lambda: queues.waiting == 1)
         opened.set()
         leads.result(60)
         waits.result(60)
     assert decided == [third]
-    assert not queues._waiting
+    assert not queues.busy(POOLS)

@@ -245,6 +245,7 @@ class Calendars:
                     kept.load(connection, read_pools(connection)[error.pool], now)
 
     def _kept(self, pool: str) -> _Kept:
+        # None is ever removed, so only the first look needs the lock, and makes a calendar.
         found = self._calendars.get(pool)
         if found is not None:
             return found

@@ -17,9 +17,9 @@ from leasehold.model.segment import Cause
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from contextvars import Context
     from datetime import datetime
 
+    from leasehold.db.allocation import Grant
     from leasehold.db.task import Claim
     from leasehold.db.together import Writer
     from leasehold.leasing.deciding.calendars import Calendars
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     """Writes something under these locks; `Decision` moves the pools afterwards."""
     News: TypeAlias = str | tuple[str, Mapping[str, Any]]
     """An event of the lease as it is then, with more that it says."""
+    New: TypeAlias = tuple[Callable[[Writer], object], Sequence[Grant]]
+    """What writes a new lease, without what it is promised (`Decision.put_new`), and that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +88,7 @@ class Decision:
         connection, lease = self.locks.connection, self.lease
         if self.before is None:
             with together(connection) as writes:
-                self._put(writes, once)
+                self.put_new(once, writes)
         for write in self.writes:
             write(self.locks)
         rows = () if self.promised is None else self.promised.write(self.locks, lease)
@@ -98,7 +100,7 @@ class Decision:
         hurry_tries(connection, self.tries, self.locks.now)
         return rows, lease
 
-    def _put(self, writes: Writer, once: Once | None) -> None:
+    def put_new(self, once: Once | None, writes: Writer) -> None:
         """Write a new lease, without what it is promised."""
         insert_lease(writes, self.lease)
         add_task(writes, LEASE, self.lease.id, self.due or self.locks.now, self.lease.project_id)
@@ -133,30 +135,12 @@ class Decision:
             keep_key(connection, once.project_id, once.key, once.digest, lease.id, now)
 
 
-@dataclass(frozen=True, slots=True)
-class NewLease:
-    """A decision that `only_grants`, about a lease that is new, and what it is promised.
-
-    `once` is the request that asked for it, and `context` has who made the request.
-    """
-
-    decision: Decision
-    promised: Promised
-    once: Once | None
-    context: Context
-
-    def put(self, writes: Writer) -> None:
-        """Write the lease, without what it is promised."""
-        self.context.run(self.decision._put, writes, self.once)  # noqa: SLF001 - one way to write, for one or for many
-
-
-def write_together(new: Sequence[NewLease], locks: Locks, calendars: Calendars) -> None:
+def write_together(new: Sequence[New], locks: Locks, calendars: Calendars) -> None:
     """Write new leases that were decided under the same locks, and move the pools: one statement for each table."""
     with together(locks.connection) as writes:
-        for each in new:
-            each.put(writes)
-    granted = ((each.promised, each.decision.lease) for each in new)
-    grants = [grant for promised, lease in granted for grant in promised.grants(locks, lease)]
+        for put, _ in new:
+            put(writes)
+    grants = [grant for _, granted in new for grant in granted]
     rows = insert_allocations(locks.connection, grants, Cause.GRANTED)
     locks.move()
     calendars.note(locks.pools, rows)

@@ -40,6 +40,10 @@ class Queues:
         with self._guard:
             return sum(map(len, self._waiting.values()))
 
+    def busy(self, pools: frozenset[str]) -> bool:
+        """Say whether who comes now waits."""
+        return pools in self._waiting
+
     def decide(self, one: One, decide: Callable[[Sequence[One]], None]) -> None:
         """Return when one is decided, with those of its class that wait; `decide` does that. Raises what it raises.
 

@@ -35,8 +35,8 @@ class Proposal:
     `movable` says that the lease may have another window, `allowed` whether enforcement allows one. `extended` is the
     present end of a lease that asks for a later one. `seconds` limits the search for a counter-offer. `tells_disabled`
     says that the caller may learn that disabled resources would have been enough. `rebinding` may make room before the
-    lease is refused; a counter-offer is found without it. Unless it
-    `explains`, a refusal is raised as it is, and nobody makes room.
+    lease is refused; a counter-offer is found without it. Unless it `explains`, a refusal is raised as it is, and
+    nobody makes room.
     """
 
     snapshots: Mapping[str, Snapshot]

@@ -1,7 +1,8 @@
 """Compare this checkout with another one in one run: `python -m bench.beside FOLDER` (not a part of `make bench`).
 
 Both take short turns on one MariaDB with durable commits, so that other work on the machine slows both. Medians over
-the rounds are printed: leases granted and started a second, the processor time of the process for each, and ratios.
+the rounds are printed: leases granted, amended, deleted and started a second, the processor time of the process for
+each, and ratios.
 """
 
 from __future__ import annotations
@@ -11,18 +12,20 @@ import os
 import subprocess
 import sys
 import time
+from datetime import timedelta
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from leasehold.model.lease import Lease
     from tests.factory import World
 
 LEASES: Final = 25
-"""Leases of one turn: first all are created, then all are started."""
+"""Leases of one turn: first all are created, then all are started. As many are created, amended and deleted."""
 ROUNDS: Final = 12
 TURNS: Final = "--turns"
-PHASES: Final = ("granted", "started", "started, without the calls to the cloud")
+PHASES: Final = ("granted", "amended", "deleted", "started", "started, without the calls to the cloud")
 
 
 def main() -> None:
@@ -67,23 +70,39 @@ def _turn(program: subprocess.Popen[str]) -> list[float]:
 
 
 def take_turns(url: str) -> None:
-    """For each line that comes, create and start leases, and print rate and processor time of each phase."""
-    from tests.factory import hosts, make_service  # noqa: PLC0415 - those of the checkout that is run.
+    """For each line that comes, change and start leases, and print rate and processor time of each phase."""
+    from tests.factory import World, make_service  # noqa: PLC0415 - those of the checkout that is run.
 
     with make_service(url, hosts=("cmp-01",), addresses=()) as world:
         hour = 1
         for _ in sys.stdin:
             found: list[float] = []
+            made = [_granted(world, hour + number) for number in range(LEASES)]
+            for change in (_longer, World.delete):
+                begun = _now()
+                for lease in made:
+                    change(world, lease)
+                found += _spent(begun)
             for with_cloud in (True, False):
                 begun = _now()
                 for number in range(LEASES):
-                    world.lease(hosts(1), start=hour + number, end=hour + number + 0.5, before_end=None)
-                created = _spent(begun)
-                started = _started(world, hour, with_cloud=with_cloud)
-                found += [*created, *started] if with_cloud else started
+                    _granted(world, hour + number)
+                if with_cloud:
+                    found = [*_spent(begun), *found]
+                found += _started(world, hour, with_cloud=with_cloud)
                 hour += LEASES + 1
             sys.stdout.write(" ".join(map(str, found)) + "\n")
             sys.stdout.flush()
+
+
+def _granted(world: World, start: float) -> Lease:
+    from tests.factory import hosts  # noqa: PLC0415 - as above.
+
+    return world.lease(hosts(1), start=start, end=start + 0.5, before_end=None)
+
+
+def _longer(world: World, lease: Lease) -> None:
+    world.amend(lease, end=lease.window.end + timedelta(minutes=15))
 
 
 def _started(world: World, hour: int, *, with_cloud: bool) -> list[float]:

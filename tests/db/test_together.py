@@ -17,7 +17,7 @@ from leasehold.db.leases.lease import find_lease, insert_lease, save_lease
 from leasehold.db.outbox import put_event
 from leasehold.db.store import Database
 from leasehold.db.tables import events, leases, outbox, reservations, tasks
-from leasehold.db.task import LEASE, add_task, claim_tasks, finish_with
+from leasehold.db.task import LEASE, add_task, claim_tasks, finish_task
 from leasehold.db.together import MOST, together
 from tests.databases import another
 from tests.db.examples import NOW, count, hour, hours, ident, lease, reservation, statements, write
@@ -184,7 +184,7 @@ def test_a_row_that_is_not_there_any_more_is_noticed(db: Database, lost: str | N
     def work(connection: Connection) -> None:
         with together(connection) as writes:
             save_lease(writes, made, moved, NOW, locked=False)
-            finish_with(writes, claim, hour(3))
+            finish_task(writes, claim, hour(3))
         if not writes.is_complete:
             raise LostError
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from leasehold.db.together import Together, Writer
+    from leasehold.db.together import Writer
 
 LEASE = "lease"
 END_NOTICE = "end-notice"
@@ -60,6 +60,11 @@ _CLAIMED = select(tasks).where(
 )
 
 _ADD = insert(tasks)
+_HURRY = (
+    update(tasks)
+    .where(tasks.c.kind == bindparam("of_kind"), tasks.c.subject == bindparam("of"))
+    .values(due_at=bindparam("due"), attempts=0, refusals=0)
+)
 _HOLDER = select(tasks.c.claimed_by).where(tasks.c.id == bindparam("key")).with_for_update()
 _FINISH = (
     update(tasks)
@@ -101,9 +106,12 @@ def add_task(connection: Writer, kind: str, subject: str, due_at: datetime, proj
 
 def hurry_task(connection: Connection, kind: str, subject: str, due_at: datetime) -> bool:
     """Make a task due at a moment and reset its failures; say whether there is such a task."""
-    mine = (tasks.c.kind == kind, tasks.c.subject == subject)
-    hurry = update(tasks).where(*mine).values(due_at=due_at, attempts=0, refusals=0)
-    return connection.execute(hurry).rowcount > 0
+    return connection.execute(_HURRY, {"of_kind": kind, "of": subject, "due": due_at}).rowcount > 0
+
+
+def hurry_with(writes: Writer, kind: str, subject: str, due_at: datetime) -> None:
+    """Do as `hurry_task`, with other writes."""
+    writes.execute(_HURRY, {"of_kind": kind, "of": subject, "due": due_at})
 
 
 def claim_tasks(connection: Connection, claimer: str, now: datetime, lasts: timedelta, most: int) -> Sequence[Claim]:
@@ -163,32 +171,21 @@ def due_anew(connection: Connection, claim: Claim) -> datetime | None:
 
 
 def finish_task(
-    connection: Connection,
+    connection: Writer,
     claim: Claim,
     due_at: datetime | None,
     *,
     error: str | None = None,
     attempts: int = 0,
     refusals: int = 0,
-) -> bool:
+) -> None:
     """Release the claim and set when the task is due next; None: not until it is made due.
 
-    `attempts` and `refusals` are the failed tries so far. Does nothing and returns False when the claim has been lost.
-    `error` is cut to `LONGEST_ERROR`.
+    `attempts` and `refusals` are the failed tries so far. Does nothing when the claim has been lost: with other writes,
+    `Together.is_complete` says so. `error` is cut to `LONGEST_ERROR`.
     """
-    values = {**_finished(claim, due_at), "attempts": attempts, "refusals": refusals}
-    values |= {"error": None if error is None else error[:LONGEST_ERROR]}
-    return connection.execute(_FINISH, values).rowcount == 1
-
-
-def finish_with(writes: Together, claim: Claim, due_at: datetime | None) -> None:
-    """Do as `finish_task` after a success, with other writes; `Together.is_complete` says whether the claim held."""
-    writes.execute(_FINISH, _finished(claim, due_at))
-
-
-def _finished(claim: Claim, due_at: datetime | None) -> dict[str, object]:
-    base = {"key": claim.id, "claimer": claim.claimer, "due": due_at}
-    return {**base, "attempts": 0, "refusals": 0, "error": None}
+    values = {"key": claim.id, "claimer": claim.claimer, "due": due_at, "attempts": attempts, "refusals": refusals}
+    connection.execute(_FINISH, {**values, "error": None if error is None else error[:LONGEST_ERROR]})
 
 
 def remove_task(connection: Connection, claim: Claim) -> bool:

@@ -18,7 +18,7 @@ from leasehold.leasing.deciding.default_properties import condition_in, names_pr
 from leasehold.leasing.deciding.flags import with_flags
 from leasehold.leasing.external_view import ExternalView
 from leasehold.leasing.locks import look_again, look_at
-from leasehold.leasing.once import done_before
+from leasehold.leasing.once import done_by
 from leasehold.leasing.requests import Read, conditions_of, ending_of, no_show_of, place_of, read_requests
 from leasehold.leasing.room.reallocation import Reallocated, Reallocation
 from leasehold.leasing.sharing import check_sharing
@@ -69,11 +69,13 @@ def amend_lease(
     sight: Sight = EVERYTHING,
     once: Once | None = None,
     along: Along | None = None,
+    seen: Lease | None = None,
 ) -> Lease:
     """Change a lease and return the changed lease (rules: contract http-api §5.4).
 
-    `sight` says what the caller may ask about hosts. A request that was carried out `once` changes nothing again, and
-    returns the lease as it is; with another request of the same key ConflictError is raised.
+    `sight` says what the caller may ask about hosts; `seen` is the lease if it was read before. A request that was
+    carried out `once` changes nothing again, and returns the lease as it is; with another request of the same key
+    ConflictError is raised.
 
     Raises NotFoundError; StaleError when the lease's generation is not `if_generation`; BusyError while it is starting
     or ending, or when it changed during each of five tries; InvalidInputError for a change that is not allowed;
@@ -81,7 +83,7 @@ def amend_lease(
     WaitingLeaseError for the reservations of a lease that waits; ConflictError for dropping all that it has;
     NotEnoughError or InUseError when it does not fit; the errors of `vacating.named` and of `carry_out`.
     """
-    return _amend(service, lease_id, changes, if_generation, sight, once, along)
+    return _amend(service, lease_id, changes, if_generation, sight, once, along, seen)
 
 
 @decision("amend, dry run")
@@ -104,12 +106,15 @@ def _amend(
     sight: Sight,
     once: Once | None = None,
     along: Along | None = None,
+    seen: Lease | None = None,
 ) -> Lease:
-    def attempt() -> Lease:
+    def look() -> Lease:
         with service.db.reading() as connection:
-            if done := done_before(connection, once):
-                return done
-            seen = look_at(connection, lease_id)
+            return look_at(connection, lease_id)
+
+    def attempt(seen: Lease) -> Lease:
+        if done := done_by(service, once):
+            return done
         _check_changeable(seen, if_generation)
         if changes.nothing:
             return seen
@@ -132,7 +137,7 @@ def _amend(
         order = Order(conditions, asks, once, dry_run=changes.dry_run, along=along)
         return carry_out(service, order, _Amending(seen, amendment))
 
-    return look_again(lease_id, attempt)
+    return look_again(lease_id, look, attempt, seen)
 
 
 def _check_changeable(lease: Lease, if_generation: int | None) -> None:

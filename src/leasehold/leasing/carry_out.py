@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from leasehold.leasing.approval import UNASKED, UnapprovedError, approved
 from leasehold.leasing.batch import Joining, decide_together
 from leasehold.leasing.lapse import REASONS, release_late
-from leasehold.leasing.once import done_before
+from leasehold.leasing.once import done_by
 from leasehold.leasing.unit import NoTraceError, run
 from leasehold.model.errors import ExternallyDeniedError, LeaseholdError
 
@@ -74,10 +74,6 @@ def _unless_done(
     try:
         return work()
     except failures:
-        if order.once is None:
-            raise
-        with service.db.reading() as connection:
-            done = done_before(connection, order.once)
-        if done is None:
-            raise
-        return done
+        if done := done_by(service, order.once):
+            return done
+        raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -11,14 +12,14 @@ from typing import TYPE_CHECKING
 from sqlalchemy.exc import SQLAlchemyError
 
 from leasehold.db.allocation import end_allocations
-from leasehold.db.leases.lease import find_lease
+from leasehold.db.leases.lease import find_lease, lock_unchanged
 from leasehold.leasing.deciding.allocations import pools_of
 from leasehold.leasing.deciding.decision import Decision
 from leasehold.leasing.deciding.source import Release
 from leasehold.leasing.end_notices import note_end
 from leasehold.leasing.locks import look_at
 from leasehold.leasing.sub_lease import sub_leases_with
-from leasehold.leasing.unit import run
+from leasehold.leasing.unit import NoTraceError, run
 from leasehold.leasing.waiting.holds import held_pools, is_held, let_go
 from leasehold.model.errors import StaleError
 from leasehold.model.event_log import LeaseNews
@@ -55,9 +56,16 @@ def delete_lease(service: Service, lease_id: str, if_generation: int | None = No
     """
     with service.db.reading() as connection:
         seen = look_at(connection, lease_id)
+    delete_seen(service, seen, if_generation, check)
+
+
+def delete_seen(service: Service, seen: Lease, if_generation: int | None = None, check: Check | None = None) -> None:
+    """Do as `delete_lease`, about a lease that was read."""
     if seen.status is LeaseStatus.DELETING:
         return
-    run(service, _Deletion(seen, if_generation, check))
+    # It may be deleted by now: then nothing is changed.
+    with suppress(NoTraceError):
+        run(service, _Deletion(seen, if_generation, check))
     service.wake()
 
 
@@ -88,12 +96,12 @@ class _Deletion:
     if_generation: int | None
     check: Check | None
 
-    def __call__(self, unit: Unit) -> Decision | None:
+    def __call__(self, unit: Unit) -> Decision:
         service, connection = unit.service, unit.connection
-        locks = unit.lock(pools_of(self.seen, service.types) | held_pools(self.seen))
-        lease = find_lease(connection, self.seen.id, lock=True)
+        locks = unit.lock_and_move(pools_of(self.seen, service.types) | held_pools(self.seen))
+        lease = lock_unchanged(connection, self.seen) or find_lease(connection, self.seen.id, lock=True)
         if lease is None or lease.status is LeaseStatus.DELETING:
-            return None
+            raise NoTraceError(self.seen)
         if self.if_generation not in (None, lease.generation):
             raise StaleError
         if self.check is not None:

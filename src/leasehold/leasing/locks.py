@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 TRIES: Final = 5
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -58,14 +59,16 @@ class ChangedMeanwhileError(Exception):
     """Something is not as it was when it was looked at, so this transaction writes nothing; look again."""
 
 
-def look_again(lease_id: str, attempt: Callable[[], T]) -> T:
-    """Return what an attempt returns, each of which looks at the lease; raises BusyError if it changes in all of them.
+def look_again(lease_id: str, look: Callable[[], S], attempt: Callable[[S], T], seen: S | None = None) -> T:
+    """Return what an attempt returns about the lease that it looks at; raises BusyError if it changes in all of them.
 
-    Raises what an attempt raises, except for ChangedMeanwhileError.
+    The first attempt is about what was `seen` of it before, if anything was. Raises what `look` raises, and what an
+    attempt raises, except for ChangedMeanwhileError.
     """
     for _ in range(TRIES):
+        looked, seen = seen or look(), None
         with suppress(ChangedMeanwhileError):
-            return attempt()
+            return attempt(looked)
     message = f"The lease {lease_id} keeps changing; send the request again in a moment."
     raise BusyError(message)
 

@@ -11,6 +11,7 @@ from leasehold.model.errors import ConflictError
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from leasehold.leasing.service import Service
     from leasehold.model.draft import Once
     from leasehold.model.lease import Lease
 
@@ -29,6 +30,14 @@ def done_before(connection: Connection, once: Once | None) -> Lease | None:
     if lease is None:
         raise done_and_gone(f"The lease or offer {lease_id} was deleted, or the offer has lapsed,")
     return lease
+
+
+def done_by(service: Service, once: Once | None) -> Lease | None:
+    """Do as `done_before`, in a transaction of its own."""
+    if once is None:
+        return None
+    with service.db.reading() as connection:
+        return done_before(connection, once)
 
 
 def check_key(used: str, now: str) -> None:

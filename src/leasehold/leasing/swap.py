@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import CloudError
@@ -95,8 +96,8 @@ def swap_resource(
     Nothing is changed then.
     """
 
-    def attempt() -> Lease:
-        seen, resources = _see(service, lease_id, if_generation)
+    def attempt(looked: tuple[Lease, Mapping[int, Resource]]) -> Lease:
+        seen, resources = looked
         service.source_of(seen).check_exchange(seen)
         _check_at_rest(seen, service.now())
         chosen = _Question(service, seen, resources, wish, all_servers).chosen()
@@ -104,7 +105,7 @@ def swap_resource(
         conditions = conditions_of([(kind, kind.load(chosen.part.request))])
         return carry_out(service, Order(conditions), _Swapping(seen, chosen, tells_disabled))
 
-    return look_again(lease_id, attempt)
+    return look_again(lease_id, partial(_see, service, lease_id, if_generation), attempt)
 
 
 def _see(service: Service, lease_id: str, if_generation: int | None) -> tuple[Lease, Mapping[int, Resource]]:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, TypeAlias, overload
 
-from leasehold.db.leases.lease import find_lease
-from leasehold.db.pool import lock_pools, move_pools
+from leasehold.db.leases.lease import find_lease, lock_unchanged
+from leasehold.db.pool import move_pools
 from leasehold.leasing.approval import UNASKED
 from leasehold.leasing.deciding.decide import promised_window
 from leasehold.leasing.locks import ChangedMeanwhileError, Locks, lock
@@ -113,16 +113,16 @@ class Unit:
         return Locks(self.connection, moved, self.service.now())
 
     def lock_as_seen(self, seen: Lease, pools: Collection[str]) -> tuple[Locks, Lease]:
-        """Lock pools and then a lease that was looked at; raises ChangedMeanwhileError if it was changed.
+        """Lock and move pools, and then lock a lease that was looked at; raises ChangedMeanwhileError if it changed.
 
         The same generation means the same allocations, but for those on vacated hosts that were released since, and for
         those of a lease that has not started and made room for another one.
         """
-        locked = lock_pools(self.connection, pools)
-        lease = find_lease(self.connection, seen.id, lock=True)
-        if lease is None or lease.generation != seen.generation:
+        locks = self.lock_and_move(pools)
+        lease = lock_unchanged(self.connection, seen)
+        if lease is None:
             raise ChangedMeanwhileError
-        return Locks(self.connection, locked, self.service.now()), lease
+        return locks, lease
 
     def snapshots(self, locks: Locks) -> AbstractContextManager[dict[str, Snapshot]]:
         """Return the locked pools as they are, inside a block; raises what `Calendars.synced` raises."""

@@ -115,6 +115,16 @@ def test_an_amendment_of_what_somebody_else_changed_is_stale(world: World) -> No
         amend_lease(world.service, lease.id, LeaseChanges(name="mine"), seen)
 
 
+def test_what_changed_since_the_lease_was_read_is_kept(world: World) -> None:
+    seen = world.get(world.lease(hosts(), start=1, end=3))
+    world.amend(seen, name="other")
+    amended = amend_lease(world.service, seen.id, LeaseChanges(end=world.hour(4)), seen=seen)
+    assert (amended.name, amended.window.end) == ("other", world.hour(4))
+    assert world.get(seen).generation == amended.generation == seen.generation + 2
+    with pytest.raises(StaleError):
+        amend_lease(world.service, seen.id, LeaseChanges(name="mine"), seen.generation, seen=seen)
+
+
 def test_an_unknown_lease_cannot_be_amended(world: World) -> None:
     with pytest.raises(NotFoundError):
         amend_lease(world.service, "unknown", LeaseChanges(name="x"))

@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.db.tables import allocations, leases, outbox, tasks
-from leasehold.leasing.delete import delete_lease, wait_until_gone
+from leasehold.leasing.delete import delete_lease, delete_seen, wait_until_gone
 from leasehold.model.errors import NotFoundError, StaleError
 from tests.factory import (
     flavors,
@@ -23,7 +23,7 @@ from tests.factory import (
     run_until,
     run_until_refused_often,
 )
-from tests.stateful.audit import cloud_state
+from tests.stateful.audit import cloud_state, dump
 
 if TYPE_CHECKING:
     from leasehold.model.lease import Lease
@@ -112,6 +112,21 @@ def test_a_lease_that_changed_since_it_was_read_is_not_deleted(world: World) -> 
     with pytest.raises(StaleError):
         delete_lease(world.service, lease.id, lease.generation)
     assert world.exists(lease)
+
+
+def test_what_was_read_may_have_changed_or_be_gone_by_the_time_of_the_deletion(world: World) -> None:
+    """It is deleted as it is then; what is gone or going is left as it is, and so is its pool."""
+    seen = world.get(world.lease(hosts(), start=1, end=3))
+    world.amend(seen, end=5)
+    delete_seen(world.service, seen)
+    assert not world.exists(seen)
+    going = world.get(put_in_state(world, "ACTIVE"))
+    world.delete(going)
+    before = dump(world.engine)
+    delete_seen(world.service, going)
+    delete_seen(world.service, seen)
+    assert dump(world.engine) == before
+    world.lease(hosts(), start=1, end=5)
 
 
 def test_a_database_that_goes_away_while_somebody_waits_takes_no_deletion_back(world: World) -> None:

@@ -41,7 +41,7 @@ from leasehold.cloud.ports import CloudTransientError
 from leasehold.leasing.amend import amend_lease, try_amendment
 from leasehold.leasing.callers_name import act_in_callers_name
 from leasehold.leasing.create import create_lease, try_creation
-from leasehold.leasing.delete import delete_lease
+from leasehold.leasing.delete import delete_seen
 from leasehold.leasing.healing.heal_request import heal_on_request
 from leasehold.leasing.reading import queries
 from leasehold.leasing.reading.holding import list_holdings
@@ -150,7 +150,7 @@ def amend(call: Call, lease: Lease, body: LeaseAmendment) -> Reply:
     with asking_once(call) as service, named_as_sent(sent_for(body)):
         if body.dry_run:
             return would_be(call, try_amendment(service, lease.id, changes, generation, call.sight))
-        amended = amend_lease(service, lease.id, changes, generation, call.sight, once)
+        amended = amend_lease(service, lease.id, changes, generation, call.sight, once, seen=lease)
         amended = _in_callers_name(call, service, amended)
     return _reply(call, amended)
 
@@ -163,7 +163,7 @@ def drop(call: Call, lease: Lease, reservation_id: str) -> Reply:
     _check_maintenance(call, lease)
     changes = LeaseChanges(drops=frozenset({reservation_id}))
     with asking_once(call) as service:
-        amend_lease(service, lease.id, changes, matched_generation(call), call.sight)
+        amend_lease(service, lease.id, changes, matched_generation(call), call.sight, seen=lease)
     return Reply()
 
 
@@ -179,7 +179,7 @@ def vacate(call: Call, lease: Lease, reservation_id: str, resource_id: str) -> R
         call.api.policies.require(host_rules.GET, call.caller, call.caller)
     changes = LeaseChanges(vacates=(reservation_id, resource_id))
     with asking_once(call) as service:
-        amend_lease(service, lease.id, changes, matched_generation(call), call.sight)
+        amend_lease(service, lease.id, changes, matched_generation(call), call.sight, seen=lease)
     return Reply()
 
 
@@ -275,7 +275,7 @@ def delete(call: Call, lease: Lease) -> Reply:
     Under a single-threaded WSGI server there is no wait, because it would block all other requests.
     """
     _check_maintenance(call, lease)
-    delete_lease(call.service, lease.id, _wanted_generation(call, lease))
+    delete_seen(call.service, lease, _wanted_generation(call, lease))
     if not call.request.env["wsgi.multithread"]:
         return Reply()
     return Reply(wait=partial(call.api.delete_waits.wait, call.service, lease.id, call.caller.project_id))

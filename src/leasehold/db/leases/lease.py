@@ -138,6 +138,20 @@ def _held(connection: Connection, lease_id: str) -> list[Allocation]:
     return [as_allocation(row) for row in connection.execute(_HELD_BY_ID, {"ids": [lease_id]})]
 
 
+def lock_unchanged(connection: Connection, seen: Lease) -> Lease | None:
+    """Lock a lease that was read before, and return it with the allocations it has now; None if it has changed."""
+    return with_allocations(connection, seen) if lock_generation(connection, seen.id) == seen.generation else None
+
+
+def with_allocations(connection: Connection, lease: Lease) -> Lease:
+    """Return a lease with the allocations that it has now."""
+    held: dict[str, list[Allocation]] = {}
+    for each in _held(connection, lease.id):
+        held.setdefault(each.reservation_id, []).append(each)
+    parts = (replace(part, allocations=tuple(held.get(part.id, ()))) for part in lease.reservations)
+    return replace(lease, reservations=tuple(parts))
+
+
 def find_leases(connection: Connection, ids: Collection[str]) -> list[Lease]:
     """Return those of these leases that are not deleted, nor offers, without their allocations, oldest first."""
     wanted = sorted(ids)

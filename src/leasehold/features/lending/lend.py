@@ -28,7 +28,7 @@ from leasehold.leasing.deciding.rebinding_search import RoomMade
 from leasehold.leasing.external_view import ExternalView
 from leasehold.leasing.locks import ChangedMeanwhileError, look_again, look_at
 from leasehold.leasing.new_lease import new_lease
-from leasehold.leasing.once import done_before
+from leasehold.leasing.once import done_by
 from leasehold.leasing.unit import Order
 from leasehold.metrics.decision import decision
 from leasehold.model.caller import Caller
@@ -75,16 +75,16 @@ def lend(
     claim of a published offer. Nothing is changed then.
     """
 
-    def attempt() -> Lease:
+    def look() -> Lease:
         with service.db.reading() as connection:
-            if made := done_before(connection, once):
-                return made
-            seen = look_at(connection, lease_id, if_generation)
+            return look_at(connection, lease_id, if_generation)
+
+    def attempt(seen: Lease) -> Lease:
         asks = ExternalCall.CREATE, wish.project_id
         case = _Lending(caller, seen, wish, lendable(service, seen, wish))
         return carry_out(service, Order(asks=asks, once=once, dry_run=wish.dry_run), case)
 
-    return look_again(lease_id, attempt)
+    return done_by(service, once) or look_again(lease_id, look, attempt)
 
 
 @dataclass(frozen=True, slots=True)

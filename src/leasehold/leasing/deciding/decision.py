@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from leasehold.db.allocation import insert_allocations
 from leasehold.db.idempotency import keep_key
-from leasehold.db.leases.lease import find_lease, insert_lease, save_lease
+from leasehold.db.leases.lease import insert_lease, save_lease, with_allocations
 from leasehold.db.outbox import put_event
-from leasehold.db.task import LEASE, add_task, finish_task, hurry_task
+from leasehold.db.task import LEASE, add_task, finish_task, hurry_with
 from leasehold.db.together import together
 from leasehold.db.waiting import hurry_tries
 from leasehold.leasing.deciding.flags import put_flag_event
@@ -93,10 +93,9 @@ class Decision:
             write(self.locks)
         rows = () if self.promised is None else self.promised.write(self.locks, lease)
         if self.before is not None:
-            lease = self._saved(self.before)
-            self._set_task()
-            self._tell(connection, lease, once)
-            put_flag_event(connection, self.before, lease, self.locks.now)
+            lease = with_allocations(connection, lease) if self.rereads else lease
+            with together(connection) as writes:
+                lease = self._save(self.before, lease, once, writes)
         hurry_tries(connection, self.tries, self.locks.now)
         return rows, lease
 
@@ -106,25 +105,20 @@ class Decision:
         add_task(writes, LEASE, self.lease.id, self.due or self.locks.now, self.lease.project_id)
         self._tell(writes, self.lease, once)
 
-    def _saved(self, before: Lease) -> Lease:
-        """Save the lease.
+    def _save(self, before: Lease, after: Lease, once: Once | None, writes: Writer) -> Lease:
+        """Write the lease, its task and what is told of it; return it as it is then.
 
         With other allocations it is saved even if nothing else changes: a step in progress then sees a new generation,
         and knows that it worked with outdated ones.
         """
-        after, connection = self.lease, self.locks.connection
-        if self.rereads and (found := find_lease(connection, after.id)) is not None:
-            held = {part.id: part.allocations for part in found.reservations}
-            parts = (replace(part, allocations=held[part.id]) for part in after.reservations)
-            after = replace(after, reservations=tuple(parts))
-        return save_lease(connection, before, after, self.locks.now)
-
-    def _set_task(self) -> None:
-        connection = self.locks.connection
+        lease = save_lease(writes, before, after, self.locks.now)
         if self.claim is not None:
-            finish_task(connection, self.claim, self.due, error=self.error)
+            finish_task(writes, self.claim, self.due, error=self.error)
         elif self.due is not None:
-            hurry_task(connection, LEASE, self.lease.id, self.due)
+            hurry_with(writes, LEASE, lease.id, self.due)
+        self._tell(writes, lease, once)
+        put_flag_event(writes, before, lease, self.locks.now)
+        return lease
 
     def _tell(self, connection: Writer, lease: Lease, once: Once | None) -> None:
         now = self.locks.now

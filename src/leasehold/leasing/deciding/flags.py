@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
-    from sqlalchemy import Connection
-
+    from leasehold.db.together import Writer
     from leasehold.model.allocation import Allocation
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
@@ -62,7 +61,7 @@ def changed(part: Reservation, held: Iterable[Allocation], *, substitutes: bool)
     return substitutes or (part.resources_changed and not any(each.substitute for each in held))
 
 
-def put_flag_event(connection: Connection, before: Lease, after: Lease, now: datetime) -> None:
+def put_flag_event(connection: Writer, before: Lease, after: Lease, now: datetime) -> None:
     """Record the event of a change of flags: DEGRADED if one is set, RESTORED if flags are only cleared."""
     old, new = _flags_of(before), _flags_of(after)
     if old != new:

@@ -12,7 +12,7 @@ from leasehold.db.allocation import end_allocations
 from leasehold.db.leases.lease import find_lease, lock_generation, save_lease
 from leasehold.db.outbox import put_event
 from leasehold.db.pool import lock_pools
-from leasehold.db.task import finish_task, finish_with, still_ours
+from leasehold.db.task import finish_task, still_ours
 from leasehold.db.together import together
 from leasehold.leasing.deciding.source import Release
 from leasehold.leasing.delete import gone
@@ -131,7 +131,7 @@ class _Completion:
         with together(connection) as writes:
             after = save_lease(writes, lease, active, now, locked=False)
             put_event(writes, f"lease.event.{EventType.START}", after, now)
-            finish_with(writes, self.claim, next_moment(after))
+            finish_task(writes, self.claim, next_moment(after))
         if not writes.is_complete:
             raise _OvertakenError
         return True

@@ -4,11 +4,26 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, bindparam, case, false, insert, literal_column, null, or_, select, union_all, update
+from sqlalchemy import (
+    BigInteger,
+    Update,
+    and_,
+    bindparam,
+    case,
+    false,
+    insert,
+    literal_column,
+    null,
+    or_,
+    select,
+    union_all,
+    update,
+)
 
 from leasehold.db.segment import close_segments
 from leasehold.db.tables import allocations, leases, reservations, resources
@@ -59,6 +74,14 @@ _UNRELEASED = select(allocations).where(
     allocations.c.starts_at <= bindparam("moment"),
 )
 
+_MOMENT = bindparam("moment", type_=BigInteger)
+_STOP = case(
+    (allocations.c.ends_at <= _MOMENT, allocations.c.ends_at),
+    (allocations.c.starts_at >= _MOMENT, allocations.c.starts_at),
+    else_=_MOMENT,
+)
+# A process older than the record may have vacated a host without recording it.
+_RECORDED = case((allocations.c.left_at.is_(None), _MOMENT), else_=allocations.c.recorded_until)
 
 _MINE = allocations.alias("mine")
 _WITH_NEIGHBOURS = union_all(
@@ -209,20 +232,12 @@ def end_allocations(
     reservation vacated it, for this cause.
     """
     moment = close_segments(connection, held, now, cause)
-    stop = case(
-        (allocations.c.ends_at <= moment, allocations.c.ends_at),
-        (allocations.c.starts_at >= moment, allocations.c.starts_at),
-        else_=moment,
-    )
-    # A process older than the record may have vacated a host without recording it.
-    recorded = case((allocations.c.left_at.is_(None), moment), else_=allocations.c.recorded_until)
-    values: dict[str, Any] = {"ends_at": stop, "generation": generation, "recorded_until": recorded}
-    if released:
-        values["released_at"] = now
+    values: dict[str, Any] = {"generation": generation, "released_at": now} if released else {"generation": generation}
     if left:
-        # MariaDB would take the new left_at for the old one in the expression above. None of them was vacated before.
+        # MariaDB would take the new left_at for the old one in `_RECORDED`. None of them was vacated before.
         values |= {**_vacated(now, cause), "recorded_until": moment}
-    _update(connection, held, values)
+    computed = {"ends_at": _STOP} if left else {"ends_at": _STOP, "recorded_until": _RECORDED}
+    _update(connection, held, values, moment=moment, **computed)
 
 
 def leave_allocations(
@@ -238,10 +253,25 @@ def _vacated(now: datetime, cause: Cause) -> dict[str, Any]:
     return {"left_at": now, "start_cause": cause}
 
 
-def _update(connection: Connection, held: Collection[Allocation], values: Mapping[str, Any]) -> None:
+def _update(
+    connection: Connection,
+    held: Collection[Allocation],
+    values: Mapping[str, Any],
+    *,
+    moment: int = 0,
+    **computed: ColumnElement[int],
+) -> None:
+    """Give allocations these values, and those that the database computes at this moment."""
     if held:
-        mine = allocations.c.id.in_([each.id for each in held])
-        connection.execute(update(allocations).where(mine).values(**values))
+        given = {f"new_{name}": value for name, value in values.items()}
+        parameters = {**given, "held": [each.id for each in held], **({"moment": moment} if computed else {})}
+        connection.execute(_updating(tuple(values), tuple(computed.items())), parameters)
+
+
+@lru_cache
+def _updating(names: tuple[str, ...], computed: tuple[tuple[str, ColumnElement[int]], ...]) -> Update:
+    values = {**{name: bindparam(f"new_{name}") for name in names}, **dict(computed)}
+    return update(allocations).where(allocations.c.id.in_(bindparam("held", expanding=True))).values(values)
 
 
 def unreleased_on(connection: Connection, numbers: Collection[int], now: datetime) -> list[Allocation]:

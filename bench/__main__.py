@@ -43,6 +43,8 @@ from bench import (
     upstream,
 )
 from bench.growth import grown
+from bench.machine import MOST_LOAD
+from bench.peers import group as peers
 from bench.reasons import reason, stale
 from bench.record import Group, Record
 from bench.results import (
@@ -59,7 +61,7 @@ from bench.results import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from bench.growth import Growth
     from bench.row import Row
@@ -67,10 +69,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """A benchmark, which measures one group of rows; `seconds` is about how long it takes on two idle cores."""
+    """A benchmark, which measures one group of rows; `seconds` is about how long it takes on two idle cores.
+
+    The page of one that is `fair` is written only of a machine that does nothing else.
+    """
 
     run: Callable[..., list[Row]]
     seconds: int
+    fair: bool = False
 
     @property
     def title(self) -> str:
@@ -104,6 +110,7 @@ BENCHMARKS = {
     "binding": Benchmark(binding.run, 240),
     "upstream": Benchmark(upstream.run, 50),
     "cloud": Benchmark(cloud.run, 75),
+    "peers": Benchmark(peers.run, 2_400, fair=True),
 }
 """In the order of the page; each one starts what it needs and leaves nothing behind."""
 
@@ -127,6 +134,9 @@ def main() -> int:
         return 0
     load = os.getloadavg()[0]
     names = [name for name in BENCHMARKS if name in (args.names or DEFAULT)]
+    if args.write and (refused := refusal(names, load)):
+        print(refused)
+        return 1
     groups = [group for name in names if (group := _measure(name, quick=args.quick)) is not None]
     failed = sorted(set(names) - {group.name for group in groups})
     options = [f"--{name}" for name in ("quick", "write") if getattr(args, name)]
@@ -165,6 +175,15 @@ def _arguments() -> argparse.Namespace:
     if args.write and (args.quick or args.names not in ([], *([name] for name in ALONE))):
         parser.error(f"--write needs all benchmarks at full size, so no names, or {' or '.join(ALONE)} alone")
     return args
+
+
+def refusal(names: Iterable[str], load: float) -> str:
+    """Return why the page of these benchmarks is not to be written now; empty when it may be."""
+    fair = [name for name in names if BENCHMARKS[name].fair]
+    if not fair or load <= MOST_LOAD:
+        return ""
+    without = f"above {MOST_LOAD:.1f} the figures of {', '.join(fair)} are printed, and no page is written"
+    return f"The load is {load:.1f}: {without}. Leave out --write."
 
 
 def _measure(name: str, *, quick: bool) -> Group | None:

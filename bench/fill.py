@@ -81,10 +81,13 @@ def filled_estate(url: str, hosts: int, count: int, days: int, *, ours: int) -> 
             moment = start + timedelta(seconds=max(60, int(length * scale)))
             project = "demo" if len(placed) % ours == 0 else f"other-{len(placed) % 50}"
             placed.append(Placed(len(placed), start, moment, host, project))
-    build_hosts(url, hosts)
+    filled_as(url, hosts, placed)
+
+
+def filled_as(url: str, hosts: int, placed: Sequence[Placed]) -> None:
+    """Fill an empty database: the schema, enrolled hosts, and these leases of one host each, numbered from 0."""
+    filled(url, hosts)
     engine = open_engine(url)
-    with writing(engine) as connection:
-        _enrol(connection, hosts)
     _fill(engine, _Filling(hosts, len(placed), 1, placed.__getitem__))
     engine.dispose()
 

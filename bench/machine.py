@@ -6,11 +6,15 @@ import os
 import platform
 import sqlite3
 from pathlib import Path
+from typing import Final
 
 import psycopg
 import pymysql
 
 from tests.servers import ServerMissingError, running_mariadb, running_postgresql
+
+MOST_LOAD: Final = 1.0
+"""Above this load average a page is not written that compares us with others: the machine would not be ours."""
 
 
 def describe() -> list[tuple[str, str]]:

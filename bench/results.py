@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bench import machine, plots
+from bench.peers import page as peers_page
 from bench.reasons import reason
 from bench.record import Record
 from bench.row import Row, number
@@ -30,9 +31,10 @@ ALONE: Final = {
     "month": HERE / "MONTH.md",
     "timeline": HERE / "TIMELINE.md",
     "console": HERE / "CONSOLE.md",
+    "peers": HERE / "PEERS.md",
 }
-"""Benchmarks with pages of their own, which run if they are named: they need an OpenStack that runs, or an hour, or go
-with the console."""
+"""Benchmarks with pages of their own, which run if they are named: they need an OpenStack that runs, or an hour, or
+another system, or go with the console."""
 HEAD: Final = """# Results
 
 Written by `{command}` on {date}, on one machine, each group in one run. Budgets are those of the design. A ratio is
@@ -116,7 +118,8 @@ def write_page(run: Record, growth: Sequence[Growth] = ()) -> None:
 def write_page_alone(name: str, run: Record) -> None:
     """Write the page of a benchmark that has one of its own, with its plot over time if it has one."""
     drawn = plots.draw_courses(run.rows, PLOTS)
-    text = _head(run) + _pictures(drawn) + "".join(_tables(run)) + _missed(run.rows)
+    body = peers_page.tables(run.rows) if name == "peers" else "".join(_tables(run))
+    text = _head(run) + _pictures(drawn) + body + _missed(run.rows)
     ALONE[name].write_text(text, encoding="utf-8")
 
 

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bench import plots, results
+from bench.__main__ import refusal
 from bench.growth import CALIBRATION, grown
+from bench.machine import MOST_LOAD
+from bench.peers.page import SPREAD
 from bench.reasons import NONE_YET, REASONS, stale
 from bench.record import Group, Record
 from bench.row import Course, Point, Row
@@ -165,3 +168,19 @@ def test_the_page_of_the_repository_is_as_its_figures_say() -> None:
         cells = [each.strip() for each in line.split("|")]
         if len(cells) == len(results.COLUMNS) + 2 and cells[-2] in ("", "kept", "MISSED"):
             assert cells[3], line
+
+
+def test_a_page_that_compares_us_with_others_is_not_written_on_a_busy_machine() -> None:
+    assert refusal(["peers"], MOST_LOAD) == ""
+    assert "The load is 1.1" in refusal(["peers"], 1.1)
+    assert refusal(["month", "post"], 20.0) == ""
+
+
+def test_the_page_of_peers_has_its_own_tables(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(results.ALONE, "peers", page.parent / "PEERS.md")
+    figures = ["p50", "p99", "processor time", SPREAD]
+    rows = [Row(f"create, 10 present, 1 client: {name}", 6.0, "ms", None, 3.0, "Slurm's") for name in figures]
+    results.write_page_alone("peers", run_of(*rows, Row("creation: wrong", 1, "", 0, 0, "Slurm's", exact=True)))
+    text = (page.parent / "PEERS.md").read_text()
+    assert "Leasehold is slower in 1, 2.0 to 2.0 times" in text
+    assert f"* **creation: wrong.** {NONE_YET}" in text

@@ -53,7 +53,7 @@ def rows(ours: Decisions, theirs: Decisions) -> Iterator[Row]:
     for kind in ("creation", "amendment", "deletion"):
         for verdict in Verdict:
             counts = ours[kind, verdict], theirs[kind, verdict]
-            if any(counts) or verdict in WRONG:
+            if any(counts) or verdict is Verdict.BROKEN:
                 budget = 0.0 if verdict in WRONG else None
                 name = f"{kind}: {verdict.value}"
                 yield Row(name, counts[0], "", budget, counts[1], "Slurm's", exact=budget is not None)

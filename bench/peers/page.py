@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 SPREAD: Final = "p50 of the rounds, highest by lowest"
 TIMES: Final = ("p50", "p99", "processor time")
+SAME: Final = 1.1
+"""What is not so much slower is no difference."""
 COUNTED: Final = ("creation", "amendment", "deletion")
 BLAZAR: Final = {"create": UPSTREAM_POST_MS, "delete": UPSTREAM_DELETE_MS}
 METHOD: Final = """
@@ -39,9 +41,9 @@ DECISIONS: Final = """
 
 Both systems decided the same changes of eight hosts, one after the other. Brute force judged each decision by the hosts
 that the system showed before and after it. Later changes name earlier reservations, so the systems part after
-the first difference, and the numbers of their decisions are not the same. Slurm leaves a reservation on its hosts, and
-grants fewer hosts than were asked for when only some are free; `scontrol` does the same. Leasehold moves reservations
-that have not begun, with an effort that has a limit.
+the first difference, and the numbers of their decisions are not the same. Slurm moves no reservation to make room for
+another one, and when only some hosts are free it grants these, fewer than were asked for; with `scontrol` as well.
+Leasehold moves reservations that have not begun, as long as `max_rebinding_seconds` allows.
 
 | change | verdict of brute force | Slurm | Leasehold |
 |---|---|---|---|
@@ -88,7 +90,7 @@ def tables(rows: Sequence[Row]) -> str:
 
 
 def slower(asked: Mapping[str, Mapping[str, Row]]) -> Iterator[str]:
-    """Yield a line for each kind of request: in how many rows which system has the higher p50, and how much."""
+    """Yield a line for each kind of request: in how many rows which system has the higher p50, and by how much."""
     kinds = list(dict.fromkeys(what.partition(",")[0] for what in asked))
     for kind in kinds:
         found = [each[TIMES[0]] for what, each in asked.items() if what.partition(",")[0] == kind]
@@ -97,11 +99,11 @@ def slower(asked: Mapping[str, Mapping[str, Row]]) -> Iterator[str]:
         yield f"**{kind}**, p50: {'; '.join(each for each in said if each)}."
 
 
-def _ratios(name: str, ratios: Iterable[float]) -> str:
-    worse = sorted(each for each in ratios if each > 1)
+def _ratios(name: str, ratios: Sequence[float]) -> str:
+    worse = sorted(each for each in ratios if each > SAME)
     if not worse:
         return ""
-    return f"{name} is slower in {len(worse)}, {worse[0]:.1f} to {worse[-1]:.1f} times"
+    return f"{name} is slower in {len(worse)} of {len(ratios)}, {worse[0]:.1f} to {worse[-1]:.1f} times"
 
 
 def _cells(rows: Iterable[Row]) -> dict[str, dict[str, Row]]:

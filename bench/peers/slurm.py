@@ -37,6 +37,7 @@ StateSaveLocation={folder}/state
 SlurmctldPidFile={folder}/pid
 SlurmctldLogFile={folder}/log
 SlurmctldDebug=error
+MessageTimeout=100
 MailProg=/bin/true
 MpiDefault=none
 ProctrackType=proctrack/linuxproc
@@ -49,7 +50,11 @@ ResumeProgram=/bin/true
 NodeName={prefix}[0-{last}] CPUs=32 RealMemory=131072 State=CLOUD
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
-"""What differs from the defaults. Nobody is authenticated, as with us; nodes of a cloud are idle although none runs."""
+"""What differs from the defaults.
+
+Nobody is authenticated, as with us. Nodes of a cloud are idle although none runs. Clients wait longer than ten seconds,
+after which those of many would give up on a slow machine.
+"""
 
 
 class Slurm:

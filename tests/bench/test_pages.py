@@ -182,5 +182,5 @@ def test_the_page_of_peers_has_its_own_tables(page: Path, monkeypatch: pytest.Mo
     rows = [Row(f"create, 10 present, 1 client: {name}", 6.0, "ms", None, 3.0, "Slurm's") for name in figures]
     results.write_page_alone("peers", run_of(*rows, Row("creation: wrong", 1, "", 0, 0, "Slurm's", exact=True)))
     text = (page.parent / "PEERS.md").read_text()
-    assert "Leasehold is slower in 1, 2.0 to 2.0 times" in text
+    assert "Leasehold is slower in 1 of 1, 2.0 to 2.0 times" in text
     assert f"* **creation: wrong.** {NONE_YET}" in text

@@ -43,7 +43,8 @@ Both systems decided the same changes of eight hosts, one after the other. Brute
 that the system showed before and after it. Later changes name earlier reservations, so the systems part after
 the first difference, and the numbers of their decisions are not the same. Slurm moves no reservation to make room for
 another one, and when only some hosts are free it grants these, fewer than were asked for; with `scontrol` as well.
-Leasehold moves reservations that have not begun, as long as `max_rebinding_seconds` allows.
+Leasehold moves reservations that have not begun; its search looks near the window that is asked for, and does not try
+all placements ([0057](../docs/decisions/0057-late-binding.md)).
 
 | change | verdict of brute force | Slurm | Leasehold |
 |---|---|---|---|

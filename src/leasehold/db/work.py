@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -45,14 +44,11 @@ class Work:
 IDLE = Work(None, None)
 
 
-def work_for(connection: Connection, kind: str, subjects: Collection[str] | None = None) -> dict[str, list[Work]]:
-    """Return the tasks of a kind by their subject; with `subjects`, only theirs."""
+def work_for(connection: Connection, kind: str, subjects: Collection[str] | None = None) -> dict[str, Work]:
+    """Return the tasks of a kind by their subject, which has one of a kind; with `subjects`, only theirs."""
     query = select(tasks.c.subject, *_WORK).where(tasks.c.kind == kind)
-    found: dict[str, list[Work]] = defaultdict(list)
     rows = connection.execute(query) if subjects is None else rows_among(connection, query, tasks.c.subject, subjects)
-    for subject, *values in rows:
-        found[subject].append(Work(*values))
-    return found
+    return {subject: Work(*values) for subject, *values in rows}
 
 
 def work_of(connection: Connection, kind: str, subject: str) -> Work | None:

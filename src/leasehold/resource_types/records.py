@@ -10,7 +10,7 @@ from leasehold.db.allocation import unreleased_on
 from leasehold.db.resources.owners import Holders, holders, owners, removed_resources
 from leasehold.db.resources.resource import list_resources
 from leasehold.db.resources.strangers import past_holds, project_has_lease
-from leasehold.db.work import work_for
+from leasehold.db.work import IDLE, work_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -60,8 +60,8 @@ class Records:
             return Enrolments(
                 enrolled,
                 removed_resources(connection, resource_type),
-                frozenset(subject for subject, works in tasks.items() if any(work.busy(now) for work in works)),
-                frozenset(each.id for each in enrolled if not any(work.due_at for work in tasks.get(each.id, ()))),
+                frozenset(subject for subject, work in tasks.items() if work.busy(now)),
+                frozenset(each.id for each in enrolled if tasks.get(each.id, IDLE).due_at is None),
                 _whole(connection, [each.number for each in enrolled], now),
             )
 

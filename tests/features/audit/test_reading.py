@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import update
 
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.db.allocation import each_allocation
 from leasehold.db.engine import reading
 from leasehold.db.leases import lease as lease_rows
 from leasehold.db.state_gauges import read_state_gauges
+from leasehold.db.tables import leases
 from leasehold.features.audit import database as audit
 from leasehold.features.audit.database import audit_database
 from leasehold.features.audit.reading import kept_allocations, leases_using, types_in_use
@@ -58,6 +60,10 @@ def test_an_audit_holds_few_leases_at_a_time(database_url: str, monkeypatch: pyt
             world.lease(hosts(1), start=1 + number, end=2 + number)
         with counting_at_statements(world.engine, Lease) as counts:
             check_audit(world)
+        assert max(counts) == 0
+        world.execute(update(leases).values(degraded=True))
+        with counting_at_statements(world.engine, Lease) as counts, reading(world.engine) as connection:
+            assert len(audit_database(connection, world.now())) == 20
     assert 2 <= max(counts) <= 6
 
 

@@ -200,7 +200,7 @@ class ListPart(TypedDict, total=False):
     resource_type: str | None
     wanted: LeaseFilter
     sort: Sort
-    offered: bool | None
+    offered: bool
 
 
 def each_lease(connection: Connection, project_id: str | None, **part: Unpack[ListPart]) -> Iterator[Lease]:
@@ -208,12 +208,17 @@ def each_lease(connection: Connection, project_id: str | None, **part: Unpack[Li
 
     With `after`, what `place_of` returns, only those that follow this position, and no more than `limit`; with
     `resource_type`, only those with a reservation of this type, and only those that are `wanted`. Offers that nobody
-    has accepted are left out; with `offered` only they are yielded, and with None they as well. Deleted leases are
-    yielded only if they are `wanted`, and then only they, without offers that have lapsed. Their allocations are left
-    out: a list never shows them, and they may be most of the database. Takes three statements for each chunk, and one
-    for the ids of all that follow the first chunk. The transaction has to see one snapshot.
+    has accepted are left out; with `offered` only they are yielded. Deleted leases are yielded only if they are
+    `wanted`, and then only they, without offers that have lapsed. Their allocations are left out: a list never shows
+    them, and they may be most of the database. Takes three statements for each chunk, and one for the ids of all that
+    follow the first chunk. The transaction has to see one snapshot.
     """
     return starmap(_whole, _each(connection, project_id, **part))
+
+
+def leases_of(connection: Connection, wanted: Select[Any]) -> Iterator[Lease]:
+    """Yield the leases of these ids, in their order, as `each_lease` does; deleted ones and offers too."""
+    return starmap(_whole, _in_chunks(connection, wanted))
 
 
 def each_listed(
@@ -235,7 +240,7 @@ def _each(
     resource_type: str | None = None,
     wanted: LeaseFilter = EVERY_LEASE,
     sort: Sort = OLDEST_FIRST,
-    offered: bool | None = False,
+    offered: bool = False,
 ) -> Iterator[_Found]:
     query = select(*_LEASE).where(_WAS_LEASE if wanted.deleted else leases.c.deleted_at.is_(None))
     query = query.where(*_among(project_id, resource_type, offered=offered))
@@ -267,11 +272,10 @@ def _in_chunks(connection: Connection, wanted: Select[Any]) -> Iterator[_Found]:
         yield from _with_parts(connection, [found[ident] for ident in ids], ids)
 
 
-def _among(project_id: str | None, resource_type: str | None, *, offered: bool | None) -> Iterator[ColumnElement[bool]]:
+def _among(project_id: str | None, resource_type: str | None, *, offered: bool) -> Iterator[ColumnElement[bool]]:
     """Yield the conditions of a list: see `each_lease`."""
-    if offered is not None:
-        is_offer = leases.c.status == LeaseStatus.OFFERED
-        yield is_offer if offered else ~is_offer
+    is_offer = leases.c.status == LeaseStatus.OFFERED
+    yield is_offer if offered else ~is_offer
     if project_id is not None:
         yield leases.c.project_id == project_id
     if resource_type is not None:

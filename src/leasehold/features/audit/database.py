@@ -9,11 +9,18 @@ from typing import TYPE_CHECKING, NamedTuple
 from leasehold.db.leases.closures import maintenance_reservations
 from leasehold.db.leases.hold import held_in_vain
 from leasehold.db.leases.holding import wrongly_noted
-from leasehold.db.leases.lease import CHUNK, each_lease
+from leasehold.db.leases.lease import CHUNK
 from leasehold.db.task import LEASE
-from leasehold.db.work import work_for
+from leasehold.db.work import IDLE, work_for
 from leasehold.features.audit.agreement import AGREEING
-from leasehold.features.audit.reading import kept_allocations, kept_by, known_leases, lost_leases, without_lease
+from leasehold.features.audit.reading import (
+    kept_allocations,
+    kept_by,
+    known_leases,
+    lost_leases,
+    suspects,
+    without_lease,
+)
 from leasehold.leasing.steps.lifecycle import next_moment
 from leasehold.model.allocation import taken_by
 from leasehold.model.backoff import REFUSALS_TO_SHOW
@@ -21,7 +28,7 @@ from leasehold.model.finding import DEFECT, REPAIR, Finding, FindingKind, Mend
 from leasehold.model.states import EventType, LeaseStatus, ReservationStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from sqlalchemy import Connection
 
@@ -49,12 +56,17 @@ def audit_database(connection: Connection, now: datetime) -> list[Finding]:
 
 def audit_leases(connection: Connection, now: datetime) -> list[Finding]:
     """Return the inconsistencies in the leases and their tasks; much faster than checking all allocations."""
-    found: list[Finding] = []
-    leases = each_lease(connection, None, offered=None)
+    found = of_leases(connection, suspects(connection, now, now - LATE), now)
+    return [*found, *_orphaned(connection), *_kept(connection, now), *_held(connection)]
+
+
+def of_leases(connection: Connection, leases: Iterator[Lease], now: datetime) -> Iterator[Finding]:
+    """Yield the inconsistencies in these leases and their tasks, `CHUNK` leases at a time."""
     while chunk := list(islice(leases, CHUNK)):
         work = work_for(connection, LEASE, [lease.id for lease in chunk])
-        found += (finding for lease in chunk for finding in (*_statuses(lease), *_deferred(lease, work, now)))
-    return [*found, *_orphaned(connection), *_kept(connection, now), *_held(connection)]
+        for lease in chunk:
+            yield from _statuses(lease)
+            yield from _deferred(lease, work.get(lease.id, IDLE), now)
 
 
 # ------------------------------------------------------------ capacity
@@ -155,28 +167,24 @@ def _statuses(lease: Lease) -> Iterator[Finding]:
             yield _disagreement(lease, f"its event {kind} has another time than the lease")
 
 
-def _disagreement(lease: Lease, text: str, kind: FindingKind = FindingKind.STATUS) -> Finding:
+def _disagreement(lease: Lease, text: str) -> Finding:
     what = f"Lease {lease.id} is {lease.status}, but {text}."
-    return Finding(kind, lease.id, what, f"{DEFECT} Deleting the lease always works.")
+    return Finding(FindingKind.STATUS, lease.id, what, f"{DEFECT} Deleting the lease always works.")
 
 
 # ------------------------------------------------------------ deferred work
 
 
-def _deferred(lease: Lease, work: Mapping[str, Sequence[Work]], now: datetime) -> Iterator[Finding]:
-    """Check that a lease with a next step has exactly one task, that it is due in time, and that it gets claimed."""
+def _deferred(lease: Lease, task: Work, now: datetime) -> Iterator[Finding]:
+    """Check that a lease with a next step has a task, that it is due in time, and that it gets claimed."""
+    due = task.due_at
     moment = now if lease.status is LeaseStatus.DELETING else next_moment(lease)
-    tasks = work.get(lease.id, ())
-    if len(tasks) > 1:
-        yield _disagreement(lease, f"it has {len(tasks)} tasks, and two managers could work on it", FindingKind.WORK)
-    due = min((task.due_at for task in tasks if task.due_at is not None), default=None)
     if moment is not None and (due is None or due > (moment if moment > now else now + PATIENCE)):
         what = f"Lease {lease.id} is {lease.status}, but no task is due for its next step."
         yield Finding(FindingKind.WORK, lease.id, what, f"{DEFECT} {REPAIR}", Mend.LEASE)
-    for task in tasks:
-        if task.due_at is not None and task.due_at < now - LATE and not task.claimed(now):
-            what = f"No manager has taken up the work for lease {lease.id}, due since {task.due_at:%Y-%m-%d %H:%M}."
-            yield Finding(FindingKind.LATE, lease.id, what, "Check that a manager runs and reaches the database.")
+    if due is not None and due < now - LATE and not task.claimed(now):
+        what = f"No manager has taken up the work for lease {lease.id}, due since {due:%Y-%m-%d %H:%M}."
+        yield Finding(FindingKind.LATE, lease.id, what, "Check that a manager runs and reaches the database.")
 
 
 def _orphaned(connection: Connection) -> Iterator[Finding]:
@@ -193,14 +201,13 @@ def _kept(connection: Connection, now: datetime) -> Iterator[Finding]:
         labels = ", ".join(resource.label for resource in kept.resources)
         over = f"{kept.status}, over since {kept.since:%Y-%m-%d %H:%M}"
         what = f"Lease {lease_id} of project {kept.project_id} is {over}, and still keeps {labels}"
-        pending = [task for task in work.get(lease_id, ()) if task.due_at is not None]
-        if not pending:
+        task = work.get(lease_id, IDLE)
+        if task.due_at is None:
             what = f"{what}, and no task is left that releases them."
             yield Finding(FindingKind.KEPT, lease_id, what, f"{DEFECT} {REPAIR}", Mend.LEASE)
-        for task in pending:
-            if _is_stuck(task, kept.since, now):
-                again = f"Fix that cause; this is tried again by itself, next at {task.due_at:%Y-%m-%d %H:%M:%S}."
-                yield Finding(FindingKind.KEPT, lease_id, f"{what}. {task.last_error or ''}".rstrip(), again)
+        elif _is_stuck(task, kept.since, now):
+            again = f"Fix that cause; this is tried again by itself, next at {task.due_at:%Y-%m-%d %H:%M:%S}."
+            yield Finding(FindingKind.KEPT, lease_id, f"{what}. {task.last_error or ''}".rstrip(), again)
 
 
 def _held(connection: Connection) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""What an audit reads: all allocations, leases and tasks, row by row, without the calendar."""
+"""What an audit reads, without the calendar: all allocations, and of leases those whose rows may disagree."""
 
 from __future__ import annotations
 
@@ -7,24 +7,27 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, or_, select
+from sqlalchemy import and_, case, false, func, or_, select, true, union, union_all
 
 from leasehold.db.allocation import as_allocation
 from leasehold.db.columns.ending import FOR_GOOD, counted_end
 from leasehold.db.dialects import IDS, AmongIds
+from leasehold.db.leases.lease import leases_of
 from leasehold.db.resources.resource import resources_by_number
-from leasehold.db.tables import allocations, idempotency_keys, leases, outbox, reservations, tasks
+from leasehold.db.tables import allocations, events, idempotency_keys, leases, outbox, reservations, tasks
 from leasehold.db.task import LEASE
-from leasehold.model.states import LeaseStatus, ReservationStatus
+from leasehold.features.audit.agreement import AGREEING
+from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
 from leasehold.model.windows import from_seconds, to_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
     from datetime import datetime
 
-    from sqlalchemy import Connection
+    from sqlalchemy import ColumnElement, Connection, FromClause, Join, Select
 
     from leasehold.model.allocation import Allocation
+    from leasehold.model.lease import Lease
     from leasehold.model.resource import Resource
 
 BATCH = 10_000
@@ -92,6 +95,56 @@ def _since(rows: Collection[Any], now: datetime) -> datetime:
 def _by_label(resources: Mapping[int, Resource], rows: Iterable[Any]) -> tuple[Resource, ...]:
     found = {resources[row.resource_number].label: resources[row.resource_number] for row in rows}
     return tuple(found[label] for label in sorted(found))
+
+
+_AHEAD = (LeaseStatus.PENDING, LeaseStatus.ACTIVE)
+_AT_REST = (*_AHEAD, LeaseStatus.TERMINATED, LeaseStatus.TIMEDOUT)
+"""Leases of other statuses are few."""
+_EACH_HAS = (EventType.START, EventType.END)
+_ROWS = union_all(
+    select(leases.c.id, leases.c.status.label("what")),
+    select(events.c.lease_id, events.c.type).where(events.c.type.in_(_EACH_HAS)),
+).subquery()
+_INCOMPLETE = select(_ROWS.c.id).group_by(_ROWS.c.id).having(func.count(_ROWS.c.what.distinct()) <= len(_EACH_HAS))
+
+
+def suspects(connection: Connection, now: datetime, late: datetime) -> Iterator[Lease]:
+    """Yield the leases whose rows may disagree, oldest first; work that was due before `late` is late.
+
+    The database leaves out only what is plainly right: a lease at rest all of whose rows agree, and whose task is due
+    before its next event.
+    """
+    found = union(*_suspected(now, late), _INCOMPLETE).subquery()
+    query = select(leases.c.id).join(found, found.c.id == leases.c.id).where(leases.c.deleted_at.is_(None))
+    return leases_of(connection, query.order_by(leases.c.created_at, leases.c.id))
+
+
+def _suspected(now: datetime, late: datetime) -> Iterator[Select[Any]]:
+    """Yield a query for each table: an outer join, so that MariaDB reads the table in its order, not by lease."""
+    ahead, due = leases.c.status.in_(_AHEAD), tasks.c.due_at
+    task = and_(tasks.c.kind == LEASE, tasks.c.subject == leases.c.id)
+    timely = or_(due >= late, and_(due.is_(None), ~ahead))
+    yield _unless(leases.outerjoin(tasks, task), leases.c.status.in_(_AT_REST), ~leases.c.degraded, timely)
+    lost = or_(reservations.c.missing_resources, reservations.c.resources_changed)
+    # The next moment of an active lease with a no-show depends on more than events.
+    simple = or_(leases.c.status != LeaseStatus.ACTIVE, reservations.c.no_show.is_(None))
+    yield _unless(reservations.outerjoin(leases), _agrees("parts", reservations), ~lost, simple)
+    starts = and_(_agrees("start", events), events.c.time <= leases.c.start_at)
+    ends = and_(_agrees("end", events), events.c.time == leases.c.end_at)
+    right = case((events.c.type == EventType.START, starts), (events.c.type == EventType.END, ends), else_=true())
+    still = and_(ahead, events.c.status.is_distinct_from(EventStatus.DONE), due > now, due > events.c.time)
+    yield _unless(events.outerjoin(leases).outerjoin(tasks, and_(task, still)), right, tasks.c.id.is_(None))
+
+
+def _unless(rows: Join, *right: ColumnElement[bool]) -> Select[Any]:
+    """Return the query for the leases of rows that are not right; deleted ones are left out."""
+    wrong = ~func.coalesce(and_(*right), false())
+    return select(leases.c.id).select_from(rows).where(leases.c.deleted_at.is_(None), wrong)
+
+
+def _agrees(what: str, table: FromClause) -> ColumnElement[bool]:
+    """Return the condition that the status in this table agrees with that of a lease at rest."""
+    return or_(*(and_(leases.c.status == each, table.c.status.in_(getattr(AGREEING[each], what))) for each in _AT_REST))
 
 
 def without_lease(connection: Connection, kind: str) -> list[str]:

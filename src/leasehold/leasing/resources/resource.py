@@ -271,7 +271,7 @@ def _place(service: Service, singular: str, driver: Placed, resource: Resource, 
 def _at_work(connection: Connection, held: Collection[Allocation], now: datetime) -> bool:
     """Say whether the task of a lease that has one of these allocations is claimed, due, or to be tried again."""
     works = work_for(connection, LEASE, {each.lease_id for each in held}) if held else {}
-    return any(work.busy(now) for found in works.values() for work in found)
+    return any(work.busy(now) for work in works.values())
 
 
 def holders(connection: Connection, resource: Resource, now: datetime) -> set[str]:

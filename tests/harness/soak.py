@@ -47,7 +47,7 @@ SPARE = tuple(HostSpec(100 + n, f"spare-{n}", f"spare-{n}", 1, 1024, 20) for n i
 """Hosts that the admin enrols and removes again; few leases ask for hosts that small."""
 POOLS = ("reservation", "shared")
 THINKING = 0.05
-EXTRA_SECONDS = 90
+EXTRA_SECONDS = 300
 """For how long the users go on if something of `USUAL` has not happened yet: the machine may be slow, or luck bad."""
 PROJECT = "demo"
 USUAL = (

@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 START_WITHIN: Final = 120.0
 PROBE: Final = Booking("probe", 1, 2_000_000_000, 2_000_003_600)
 CONFIGURATION: Final = """ClusterName=bench
-SlurmctldHost=localhost(127.0.0.1)
+SlurmctldHost=localhost
 SlurmctldPort={port}
 SlurmUser={user}
+CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
 AuthType=auth/none
 CredType=cred/none
 PluginDir={plugins}
@@ -52,8 +53,8 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 """What differs from the defaults.
 
-Nobody is authenticated, as with us. Nodes of a cloud are idle although none runs. Clients wait longer than ten seconds,
-after which those of many would give up on a slow machine.
+Nobody is authenticated, as with us, so it listens on the loopback address alone. Nodes of a cloud are idle although
+none runs. Clients wait longer than ten seconds, after which those of many would give up on a slow machine.
 """
 
 

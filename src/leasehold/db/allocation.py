@@ -75,13 +75,16 @@ _UNRELEASED = select(allocations).where(
 )
 
 _MOMENT = bindparam("moment", type_=BigInteger)
-_STOP = case(
-    (allocations.c.ends_at <= _MOMENT, allocations.c.ends_at),
-    (allocations.c.starts_at >= _MOMENT, allocations.c.starts_at),
-    else_=_MOMENT,
-)
-# A process older than the record may have vacated a host without recording it.
-_RECORDED = case((allocations.c.left_at.is_(None), _MOMENT), else_=allocations.c.recorded_until)
+_COMPUTED: Mapping[str, ColumnElement[int]] = {
+    "ends_at": case(
+        (allocations.c.ends_at <= _MOMENT, allocations.c.ends_at),
+        (allocations.c.starts_at >= _MOMENT, allocations.c.starts_at),
+        else_=_MOMENT,
+    ),
+    # A process older than the record may have vacated a host without recording it.
+    "recorded_until": case((allocations.c.left_at.is_(None), _MOMENT), else_=allocations.c.recorded_until),
+}
+"""What allocations that end at a moment get."""
 
 _MINE = allocations.alias("mine")
 _WITH_NEIGHBOURS = union_all(
@@ -234,10 +237,10 @@ def end_allocations(
     moment = close_segments(connection, held, now, cause)
     values: dict[str, Any] = {"generation": generation, "released_at": now} if released else {"generation": generation}
     if left:
-        # MariaDB would take the new left_at for the old one in `_RECORDED`. None of them was vacated before.
+        # MariaDB would take the new left_at for the old one in `_COMPUTED`. None of them was vacated before.
         values |= {**_vacated(now, cause), "recorded_until": moment}
-    computed = {"ends_at": _STOP} if left else {"ends_at": _STOP, "recorded_until": _RECORDED}
-    _update(connection, held, values, moment=moment, **computed)
+    computed = ("ends_at",) if left else ("ends_at", "recorded_until")
+    _update(connection, held, values, computed, moment)
 
 
 def leave_allocations(
@@ -257,20 +260,19 @@ def _update(
     connection: Connection,
     held: Collection[Allocation],
     values: Mapping[str, Any],
-    *,
+    computed: tuple[str, ...] = (),
     moment: int = 0,
-    **computed: ColumnElement[int],
 ) -> None:
-    """Give allocations these values, and those that the database computes at this moment."""
+    """Give allocations these values, and in these columns what the database computes for this moment."""
     if held:
         given = {f"new_{name}": value for name, value in values.items()}
         parameters = {**given, "held": [each.id for each in held], **({"moment": moment} if computed else {})}
-        connection.execute(_updating(tuple(values), tuple(computed.items())), parameters)
+        connection.execute(_updating(tuple(values), computed), parameters)
 
 
 @lru_cache
-def _updating(names: tuple[str, ...], computed: tuple[tuple[str, ColumnElement[int]], ...]) -> Update:
-    values = {**{name: bindparam(f"new_{name}") for name in names}, **dict(computed)}
+def _updating(names: tuple[str, ...], computed: tuple[str, ...]) -> Update:
+    values = {**{name: bindparam(f"new_{name}") for name in names}, **{name: _COMPUTED[name] for name in computed}}
     return update(allocations).where(allocations.c.id.in_(bindparam("held", expanding=True))).values(values)
 
 

@@ -6,6 +6,7 @@ The lease keeps the resources it holds if possible. All reservations change or n
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from leasehold.enforcement.external import ExternalCall
@@ -17,8 +18,9 @@ from leasehold.leasing.deciding.decision import Decision
 from leasehold.leasing.deciding.default_properties import condition_in, names_properties
 from leasehold.leasing.deciding.flags import with_flags
 from leasehold.leasing.external_view import ExternalView
-from leasehold.leasing.locks import look_again, look_at
+from leasehold.leasing.locks import look_again
 from leasehold.leasing.once import done_by
+from leasehold.leasing.reading.queries import get_lease
 from leasehold.leasing.requests import Read, conditions_of, ending_of, no_show_of, place_of, read_requests
 from leasehold.leasing.room.reallocation import Reallocated, Reallocation
 from leasehold.leasing.sharing import check_sharing
@@ -108,10 +110,6 @@ def _amend(
     along: Along | None = None,
     seen: Lease | None = None,
 ) -> Lease:
-    def look() -> Lease:
-        with service.db.reading() as connection:
-            return look_at(connection, lease_id)
-
     def attempt(seen: Lease) -> Lease:
         if done := done_by(service, once):
             return done
@@ -137,7 +135,7 @@ def _amend(
         order = Order(conditions, asks, once, dry_run=changes.dry_run, along=along)
         return carry_out(service, order, _Amending(seen, amendment))
 
-    return look_again(lease_id, look, attempt, seen)
+    return look_again(lease_id, partial(get_lease, service, lease_id), attempt, seen)
 
 
 def _check_changeable(lease: Lease, if_generation: int | None) -> None:

@@ -17,7 +17,7 @@ from leasehold.leasing.deciding.allocations import pools_of
 from leasehold.leasing.deciding.decision import Decision
 from leasehold.leasing.deciding.source import Release
 from leasehold.leasing.end_notices import note_end
-from leasehold.leasing.locks import look_at
+from leasehold.leasing.reading.queries import get_lease
 from leasehold.leasing.sub_lease import sub_leases_with
 from leasehold.leasing.unit import NoTraceError, run
 from leasehold.leasing.waiting.holds import held_pools, is_held, let_go
@@ -54,9 +54,7 @@ def delete_lease(service: Service, lease_id: str, if_generation: int | None = No
     Deleting a lease in DELETING changes nothing. Raises NotFoundError, StaleError for another generation, and what
     `check` raises about the lease that is locked.
     """
-    with service.db.reading() as connection:
-        seen = look_at(connection, lease_id)
-    delete_seen(service, seen, if_generation, check)
+    delete_seen(service, get_lease(service, lease_id), if_generation, check)
 
 
 def delete_seen(service: Service, seen: Lease, if_generation: int | None = None, check: Check | None = None) -> None:

@@ -60,10 +60,10 @@ class ChangedMeanwhileError(Exception):
 
 
 def look_again(lease_id: str, look: Callable[[], S], attempt: Callable[[S], T], seen: S | None = None) -> T:
-    """Return what an attempt returns about the lease that it looks at; raises BusyError if it changes in all of them.
+    """Return what an attempt returns, each after a look at the lease; raises BusyError if it changes in all of them.
 
-    The first attempt is about what was `seen` of it before, if anything was. Raises what `look` raises, and what an
-    attempt raises, except for ChangedMeanwhileError.
+    The first attempt is about what was `seen` before, if anything was. Raises what `look` raises, and what an attempt
+    raises, except for ChangedMeanwhileError.
     """
     for _ in range(TRIES):
         looked, seen = seen or look(), None

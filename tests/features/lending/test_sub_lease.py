@@ -14,10 +14,12 @@ import pytest
 from leasehold.conf.settings import LeaseSettings, LimitSettings
 from leasehold.db.past.record import SegmentFilter, each_segment
 from leasehold.features.lending.lend import lend
+from leasehold.features.lending.lendable import lendable
 from leasehold.features.lending.model import LendWish, NotLendableError, SubLeaseFixedError, SubLeaseLevelError
 from leasehold.leasing.create import create_lease
 from leasehold.leasing.swap import swap_resource
-from leasehold.model.draft import LeaseDraft, SwapWish
+from leasehold.model.caller import Caller
+from leasehold.model.draft import LeaseDraft, Once, SwapWish
 from leasehold.model.errors import (
     ExternallyDeniedError,
     InUseError,
@@ -725,4 +727,26 @@ def test_something_happens_at_each_call(world: World, step: str, number: int, wh
         check(world)
     run_until(world, world.hour(4.5))
     assert (world.servers(), world.members("freepool")) == (set(), EVERYBODY)
+    check(world)
+
+
+def test_a_request_whose_key_was_used_while_it_looked_returns_the_sub_lease_of_that_key(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lease = world.active(hosts(2), end=4)
+    world.clock.advance(minutes=1)
+    caller, wish = Caller("alice", lease.project_id), LendWish("lent", "alt", None, hosts=("cmp-01",))
+    once = Once(lease.project_id, "key", "digest")
+    made: list[Any] = []
+
+    def chosen(*asked: Any) -> Any:
+        found = lendable(*asked)
+        if not made:
+            made.append(found)
+            made[:] = [lend(world.service, caller, lease.id, wish, once=once)]
+        return found
+
+    monkeypatch.setattr("leasehold.features.lending.lend.lendable", chosen)
+    assert lend(world.service, caller, lease.id, wish, once=once).id == made[0].id
+    run_for(world, minutes=1)
     check(world)

@@ -80,11 +80,13 @@ def lend(
             return look_at(connection, lease_id, if_generation)
 
     def attempt(seen: Lease) -> Lease:
+        if made := done_by(service, once):
+            return made
         asks = ExternalCall.CREATE, wish.project_id
         case = _Lending(caller, seen, wish, lendable(service, seen, wish))
         return carry_out(service, Order(asks=asks, once=once, dry_run=wish.dry_run), case)
 
-    return done_by(service, once) or look_again(lease_id, look, attempt)
+    return look_again(lease_id, look, attempt)
 
 
 @dataclass(frozen=True, slots=True)

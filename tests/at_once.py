@@ -54,9 +54,12 @@ def together(world: World, *works: Callable[[World], Any], hour: float = 900) ->
         first = threads.submit(outcome, lambda: gated.lease(hosts(), start=hour, end=hour + 1, caller=FIRST))
         assert gate.reached.wait(60)
         asked = []
-        for number, work in enumerate(works, 1):
-            asked.append(threads.submit(outcome, lambda work=work: work(gated)))  # type: ignore[misc]
-            wait_for(lambda number=number: queues.waiting == number)  # type: ignore[misc]
-        gate.opened.set()
+        try:
+            for number, work in enumerate(works, 1):
+                asked.append(threads.submit(outcome, lambda work=work: work(gated)))  # type: ignore[misc]
+                wait_for(lambda number=number: queues.waiting == number or asked[-1].done())  # type: ignore[misc]
+                assert queues.waiting == number, f"Request {number} does not wait: {asked[-1].result()!r}"
+        finally:
+            gate.opened.set()
         assert isinstance(first.result(), Lease)
         return [each.result() for each in asked]

@@ -15,12 +15,14 @@ from leasehold.features.feed import use as feeds
 from leasehold.features.timeline.model import Timeline
 from leasehold.features.timeline.rows import Eyes
 from leasehold.features.timeline.use import TimelineQuestion, timeline_of
-from leasehold.leasing.delete import wait_until_gone
+from leasehold.leasing.amend import amend_lease
+from leasehold.leasing.delete import delete_seen, wait_until_gone
 from leasehold.leasing.reading import queries
 from leasehold.leasing.reading.holding import list_holdings
 from leasehold.manager import monitor
 from leasehold.manager.task_runner import run_task
 from leasehold.model.caller import Caller, Sight
+from leasehold.model.draft import LeaseChanges
 from leasehold.model.errors import NotEnoughError
 from leasehold.model.resource import HOST
 from leasehold.model.windows import Window
@@ -92,14 +94,30 @@ def _batches(world: World, meter: Meter) -> dict[str, dict[str, int]]:
     counts = {}
     # The project of the first has a row of what it uses then.
     together(world, partial(_ask, 299))
-    for begin, number in ((300, 1), (310, 8), (400, 64)):
+    sizes = {1: 300, 8: 310, 64: 400}
+    for number, begin in sizes.items():
         works = [partial(_ask, begin + each) for each in range(number)]
         counts[f"create, then {number} at once"] = meter.of(partial(together, world, *works, hour=begin + 600))
+    for number, begin in sizes.items():
+        made = [world.lease(hosts(1), start=begin + each, end=begin + each + 0.5) for each in range(number)]
+        for what, change, hour in (("amendments", _amend, 700), ("deletions", _delete, 800)):
+            changes = [partial(change, world.get(each)) for each in made]
+            cost = meter.of(partial(together, world, *changes, hour=begin + hour))
+            counts[f"create, then {number} {what} at once"] = cost
     return counts
 
 
 def _ask(hour: int, world: World) -> Lease:
     return world.lease(hosts(1), start=hour, end=hour + 1)
+
+
+def _amend(lease: Lease, world: World) -> None:
+    changes = LeaseChanges(end=lease.window.end + timedelta(minutes=15))
+    amend_lease(world.service, lease.id, changes, seen=lease)
+
+
+def _delete(lease: Lease, world: World) -> None:
+    delete_seen(world.service, lease)
 
 
 def _timelines(world: World, meter: Meter) -> dict[str, dict[str, int]]:

@@ -16,7 +16,6 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlalchemy import Insert, Update
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from sqlalchemy.sql.compiler import SQLCompiler
 
 MOST = 32
-"""With more rows than this each statement is sent by itself, with all its rows, because the text grows by the row."""
+"""More rows than this are sent by statement, those of new rows first and others in parts: the text grows by the row."""
 
 Write: TypeAlias = "Insert | Update"
 _Writes: TypeAlias = "list[tuple[Write, list[dict[str, Any]]]]"
@@ -41,7 +40,7 @@ _Key: TypeAlias = "tuple[Write, tuple[str, ...]]"
 
 
 class Together:
-    """The writes of one block; they are executed when the block ends, in the order in which they came.
+    """The writes of one block; they are executed when the block ends, up to `MOST` in the order in which they came.
 
     Each row of parameters has to be one row of a table: `is_complete` says after the block whether all were there.
     A value that a column has by default in Python has to be a constant.
@@ -69,20 +68,24 @@ class Together:
     def send(self) -> None:
         """Execute all; raises what the first statement raises that fails."""
         dialect = self._connection.dialect.name
-        if dialect == "mysql" and not self._connection.info.get(IN_CLUSTER):
+        compound = dialect == "mysql" and not self._connection.info.get(IN_CLUSTER)
+        if compound and _count(self._writes) <= MOST:
             self._written = self._send_at_once(self._writes)
-        elif dialect == "postgresql":
-            self._written = sum(
-                self._send_at_once(some) if inserts else self._send_each(some)
-                for inserts, some in ((inserts, list(some)) for inserts, some in groupby(self._writes, _inserts))
-            )
+            return
+        inserts, updates = _grouped(self._writes)
+        at_once = dialect == "postgresql" and _count(inserts) <= MOST
+        self._written = self._send_at_once(inserts) if at_once else self._send_each(inserts)
+        if compound:
+            rows: _Writes = [(statement, [row]) for statement, rows in updates for row in rows]
+            parts = (rows[begin : begin + MOST] for begin in range(0, len(rows), MOST))
+            self._written += sum(map(self._send_at_once, parts))
         else:
-            self._written = self._send_each(self._writes)
+            self._written += self._send_each(updates)
 
     def _send_at_once(self, writes: _Writes) -> int:
-        """Execute these writes by one statement, unless they are one row or too many; return how many rows it wrote."""
+        """Execute these writes by one statement, unless they are one row; return how many rows it wrote."""
         rows = [(statement, row) for statement, rows in writes for row in rows]
-        if not 1 < len(rows) <= MOST:
+        if len(rows) < 2:  # noqa: PLR2004 - one is none together
             return self._send_each(writes)
         keys = tuple((statement, tuple(row)) for statement, row in rows)
         compound = _compound(keys, self._connection.dialect)
@@ -91,7 +94,7 @@ class Together:
         return len(rows) if all(map(_inserts, writes)) else written
 
     def _send_each(self, writes: _Writes) -> int:
-        return sum(self._execute(statement, rows) for statement, rows in _by_table(writes))
+        return sum(self._execute(*each) for each in writes)
 
     def _execute(self, statement: Write, rows: Sequence[dict[str, Any]]) -> int:
         result = self._connection.execute(statement, rows if len(rows) > 1 else rows[0])
@@ -99,18 +102,21 @@ class Together:
         return len(rows) if isinstance(statement, Insert) else result.rowcount
 
 
-def _by_table(writes: _Writes) -> Iterator[tuple[Write, list[dict[str, Any]]]]:
-    """Yield the writes, and what the same INSERT writes at once: a table's rows when the first of them came."""
-    if not all(map(_inserts, writes)):
-        yield from writes
-        return
-    tables: dict[Write, dict[tuple[str, ...], list[dict[str, Any]]]] = {}
+def _grouped(writes: _Writes) -> tuple[_Writes, _Writes]:
+    """Return each statement with all its rows, in the order in which the first came: those of new rows, and the others.
+
+    An INSERT into a table never needs an UPDATE before it in the same block.
+    """
+    found: dict[Write, dict[tuple[str, ...], list[dict[str, Any]]]] = {}
     for statement, rows in writes:
         for row in rows:
-            tables.setdefault(statement, {}).setdefault(tuple(row), []).append(row)
-    for statement, kinds in tables.items():
-        for rows in kinds.values():
-            yield statement, rows
+            found.setdefault(statement, {}).setdefault(tuple(row), []).append(row)
+    every = [(statement, rows) for statement, kinds in found.items() for rows in kinds.values()]
+    return [each for each in every if _inserts(each)], [each for each in every if not _inserts(each)]
+
+
+def _count(writes: _Writes) -> int:
+    return sum(len(rows) for _, rows in writes)
 
 
 def _inserts(write: tuple[Write, list[dict[str, Any]]]) -> bool:

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.enforcement.external import ExternalCall
 from leasehold.leasing.amended import Amendment, PartChange
+from leasehold.leasing.batch import Joining
 from leasehold.leasing.carry_out import carry_out
 from leasehold.leasing.dates import check_open_end, new_window
 from leasehold.leasing.deciding.allocations import held_by, pools_of
 from leasehold.leasing.deciding.decision import Decision
 from leasehold.leasing.deciding.default_properties import condition_in, names_properties
 from leasehold.leasing.deciding.flags import with_flags
+from leasehold.leasing.deciding.source import POOLS
 from leasehold.leasing.external_view import ExternalView
-from leasehold.leasing.locks import look_again
+from leasehold.leasing.locks import ChangedMeanwhileError, look_again
 from leasehold.leasing.once import done_by
 from leasehold.leasing.reading.queries import get_lease
 from leasehold.leasing.requests import Read, conditions_of, ending_of, no_show_of, place_of, read_requests
@@ -27,7 +29,7 @@ from leasehold.leasing.sharing import check_sharing
 from leasehold.leasing.steps import vacating
 from leasehold.leasing.steps.vacating import Vacated
 from leasehold.leasing.sub_lease import check_not_lending
-from leasehold.leasing.unit import Order
+from leasehold.leasing.unit import Joins, Order
 from leasehold.metrics.decision import decision
 from leasehold.model.caller import EVERYTHING, Caller
 from leasehold.model.errors import (
@@ -132,8 +134,11 @@ def _amend(
         # The window of a maintenance is the operator's own, and nobody approved it when it was made.
         asks = None if seen.is_maintenance else (ExternalCall.UPDATE, seen.project_id)
         conditions = _conditions(service, seen, amendment)
-        order = Order(conditions, asks, once, dry_run=changes.dry_run, along=along)
-        return carry_out(service, order, _Amending(seen, amendment))
+        # A lease that waits is tried by itself, and one whose resources come from elsewhere asks more than its pools.
+        pools = frozenset(() if seen.waits or changes.moves_nothing else pools_of(seen, service.types))
+        joins = Joins(seen.project_id, pools, seen) if pools and source is POOLS and not seen.has_lent else None
+        order = Order(conditions, asks, once, dry_run=changes.dry_run, along=along, joins=joins)
+        return carry_out(service, order, _Amending(seen, amendment, pools))
 
     return look_again(lease_id, partial(get_lease, service, lease_id), attempt, seen)
 
@@ -232,25 +237,33 @@ def _named(by_id: Mapping[str, Reservation], raw: Mapping[str, Any]) -> Reservat
 
 
 @dataclass(frozen=True, slots=True)
-class _Amending:
+class _Amending(Joining):
     """The use case, about the lease as it was `seen`."""
 
     seen: Lease
     amendment: Amendment
+    pools: frozenset[str]
 
     def __call__(self, unit: Unit) -> Decision:
-        service, changes, now = unit.service, self.amendment.changes, unit.now
-        if changes.moves_nothing:
-            locks, lease = unit.lock_as_seen(self.seen, ())
-            return self._described(service, lease, locks)
-        seen = as_of(self.seen, now)
-        proposed = self.amendment.applied(seen, new_window(seen, changes, now), now)
-        service.enforcement.check_update(seen, proposed, unit.deciding)
-        pools = set() if self.seen.waits else pools_of(self.seen, service.types)
-        locks, lease = unit.lock_as_seen(self.seen, pools)
-        if lease.waits:
-            return self._waiting(service, lease, locks)
-        return self._moved(unit, lease, locks)
+        self.wanted(unit)
+        return self.decided(unit, unit.lock_and_move(self.pools), None)
+
+    def wanted(self, unit: Unit) -> None:
+        """Check what the lease asks for then against the limits of the project."""
+        if self.amendment.changes.moves_nothing:
+            return
+        seen = as_of(self.seen, unit.now)
+        proposed = self.amendment.applied(seen, new_window(seen, self.amendment.changes, unit.now), unit.now)
+        unit.service.enforcement.check_update(seen, proposed, unit.deciding)
+
+    def decided(self, unit: Unit, locks: Locks, wanted: None) -> Decision:  # noqa: ARG002 - it is in the amendment
+        """Return the change of the lease; raises ChangedMeanwhileError if it changed since it was seen."""
+        lease = unit.as_seen(self.seen)
+        if lease is None:
+            raise ChangedMeanwhileError
+        if self.amendment.changes.moves_nothing:
+            return self._described(unit.service, lease, locks)
+        return self._waiting(unit.service, lease, locks) if lease.waits else self._moved(unit, lease, locks)
 
     def _moved(self, unit: Unit, lease: Lease, locks: Locks) -> Decision:
         """Return the change of dates or reservations, with what the lease has then."""
@@ -273,7 +286,16 @@ class _Amending:
         if lease.reached(EventType.BEFORE_END) and not after.reached(EventType.BEFORE_END):
             news.append("lease.event.before_end_lease.stop")
         after = with_flags(after, gets.flags)
-        return Decision(locks=locks, lease=after, before=lease, writes=gets.writes, news=news, due=now, frees=True)
+        return Decision(
+            locks=locks,
+            lease=after,
+            before=lease,
+            writes=gets.writes,
+            keeps=gets.keeps,
+            news=news,
+            due=now,
+            frees=True,
+        )
 
     def _described(self, service: Service, lease: Lease, locks: Locks) -> Decision:
         """Return the change of what no allocation depends on."""
@@ -309,4 +331,4 @@ class _Amending:
 def _as_it_is(lease: Lease) -> Reallocated:
     """Return that a lease keeps what it has."""
     picks = {part.id: [held.pick for held in held_by(part, lease)] for part in lease.kept}
-    return Reallocated(picks, moved=(), writes=(), flags={})
+    return Reallocated(picks, moved=(), writes=(), keeps=(), flags={})

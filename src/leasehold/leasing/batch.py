@@ -16,6 +16,7 @@ from logging import getLogger
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from leasehold.db.committed import note_commit, noting_commits
+from leasehold.db.leases.lease import lock_those_unchanged
 from leasehold.db.pool import move_pools
 from leasehold.db.project_use import SharedUse, UncountedError, give_back, take_together
 from leasehold.db.store import UnknownOutcomeError, worth_retrying
@@ -24,10 +25,11 @@ from leasehold.leasing.approval import UnapprovedError
 from leasehold.leasing.deciding.decide import RefusedError
 from leasehold.leasing.deciding.decision import Decision, write_together
 from leasehold.leasing.deciding.queue import Queued
-from leasehold.leasing.locks import Locks
+from leasehold.leasing.locks import ChangedMeanwhileError, Locks
 from leasehold.leasing.unit import NoTraceError, Unit
 from leasehold.model.errors import LeaseholdError
 from leasehold.model.lease import Lease
+from leasehold.model.states import EventType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,39 +39,22 @@ if TYPE_CHECKING:
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.leasing.approval import Approval
     from leasehold.leasing.deciding.calendars import Evaluated
-    from leasehold.leasing.deciding.decision import New
-    from leasehold.leasing.deciding.promised import Promised
     from leasehold.leasing.service import Service
-    from leasehold.leasing.unit import Order
+    from leasehold.leasing.unit import Joins, Order
 
 log = getLogger(__name__)
 
 
 class Joining(ABC):
-    """A use case that makes a new lease, and locks its pools between two steps; it may run more than once."""
+    """A use case about one lease that locks its pools between two steps; it may run more than once."""
 
     @abstractmethod
     def __call__(self, unit: Unit) -> Decision:
         """Decide by itself."""
 
-    @property
-    @abstractmethod
-    def joins(self) -> bool:
-        """Whether it may be decided together with others."""
-
-    @property
-    @abstractmethod
-    def project_id(self) -> str:
-        """Who gets the lease."""
-
-    @property
-    @abstractmethod
-    def pools(self) -> frozenset[str]:
-        """The pools that it locks."""
-
     @abstractmethod
     def wanted(self, unit: Unit) -> Any:
-        """Return what is asked for, within the limits of its project."""
+        """Return what is asked for, within the limits of the project."""
 
     @abstractmethod
     def decided(self, unit: Unit, locks: Locks, wanted: Any) -> Decision:
@@ -82,6 +67,7 @@ class _SharedUnit(Unit):
 
     use: SharedUse
     views: dict[str, Snapshot]
+    unchanged: dict[str, Lease]
     explains: ClassVar[bool] = False
 
     @property
@@ -94,16 +80,25 @@ class _SharedUnit(Unit):
         """Yield the pools with what the requests before this one get."""
         yield {pool: view.answering(self.evaluated.get(pool)) for pool, view in self.views.items()}
 
-    def book(self, promised: Promised, lease: Lease) -> None:
-        """Let the requests after this one see what a lease gets."""
-        for _, asked, window, picks in promised.parts(lease):
-            self.views[asked.kind.pool] = self.views[asked.kind.pool].booked(picks, window)
+    def as_seen(self, seen: Lease) -> Lease | None:
+        """Return a lease that was locked with those of the other requests; None if it changed since it was seen."""
+        return self.unchanged.get(seen.id)
+
+    def book(self, decision: Decision) -> None:
+        """Let the requests after this one see what a lease has then; what it had in use may have to be cleaned."""
+        before = decision.before
+        if before is not None and not before.reached(EventType.START):
+            mine = [part.id for part in before.reservations]
+            self.views.update({pool: view.without(mine) for pool, view in self.views.items()})
+        for pool, window, picks in decision.taken:
+            self.views[pool] = self.views[pool].booked(picks, window)
 
 
 @dataclass(slots=True, eq=False)
 class _Member(Queued):
     """One request: how it is decided, and its `outcome`; None: it has to be decided alone."""
 
+    about: Lease | None
     service: Service
     case: Joining
     order: Order
@@ -117,15 +112,15 @@ _Outcomes: TypeAlias = dict[_Member, Lease | Exception]
 
 
 def decide_together(
-    service: Service, case: Joining, order: Order, approval: Approval, alone: Callable[[], Lease]
+    service: Service, case: Joining, order: Order, joins: Joins, approval: Approval, alone: Callable[[], Lease]
 ) -> Lease:
     """Decide a request, at once if nobody is before it, else together with those that wait; return its lease.
 
     `alone` decides it by itself. Raises what the use case raises, and what `Database.transact` raises.
     """
     # Before it waits, so that nobody waits for its conditions; who is alone evaluates them with its decision.
-    evaluated = service.evaluated(order.conditions) if service.queues.busy(case.pools) else {}
-    member = _Member(case.pools, case.project_id, service, case, order, approval, evaluated)
+    evaluated = service.evaluated(order.conditions) if service.queues.busy(joins.pools) else {}
+    member = _Member(joins.pools, joins.project_id, joins.about, service, case, order, approval, evaluated)
 
     def decided(batch: Sequence[_Member]) -> None:
         if len(batch) > 1:
@@ -166,8 +161,9 @@ def _decided(
     """Decide and write what is asked for, in its order; it is not committed, and may be done again."""
     outcomes.clear()
     views: dict[str, Snapshot] = {}
+    unchanged: dict[str, Lease] = {}
     units = [
-        _SharedUnit(each.service, connection, each.order, each.approval, each.evaluated, SharedUse(), views)
+        _SharedUnit(each.service, connection, each.order, each.approval, each.evaluated, SharedUse(), views, unchanged)
         for each in batch
     ]
     wanted = _wanted(dict(zip(batch, units, strict=True)), outcomes)
@@ -176,36 +172,38 @@ def _decided(
     if not wanted:
         return
     locks = Locks(connection, move_pools(connection, batch[0].pools), service.now())
-    new: list[New] = []
+    unchanged |= lock_those_unchanged(connection, [each.about for each in wanted if each.about is not None])
+    decided: dict[_Member, Decision] = {}
     # Others wait for the pools, so all have the time of one decision; who comes after it is decided alone.
     budget = service.budget()
     with service.calendars.synced(connection, locks.pools, locks.now, {}) as views_now:
         views |= views_now
         for each, (unit, asked) in wanted.items():
             outcome = None if budget.spent else _outcome(each, unit, locks, asked)
-            if isinstance(outcome, Decision) and outcome.promised is not None and outcome.only_grants:
-                unit.book(outcome.promised, outcome.lease)
-                put = partial(outcome.put_new, each.order.once)
-                new.append((partial(each.context.run, put), outcome.promised.grants(locks, outcome.lease)))
-                outcomes[each] = outcome.lease
+            if isinstance(outcome, Decision) and outcome.joins:
+                unit.book(outcome)
+                decided[each] = outcome
             else:
-                # It is decided alone, and a refusal explained there, unless it has to be approved first.
+                # It is decided alone, and a refusal explained there, unless that would be the same again.
                 give_back(connection, unit.use, locks.now)
-                if isinstance(outcome, UnapprovedError):
+                if isinstance(outcome, (UnapprovedError, NoTraceError, ChangedMeanwhileError)):
                     outcomes[each] = outcome
-    write_together(new, locks, service.calendars)
+    after = write_together(
+        [(decision, each.order.once, each.context) for each, decision in decided.items()], locks, service.calendars
+    )
+    outcomes |= zip(decided, after, strict=True)
 
 
 def _wanted(units: Mapping[_Member, _SharedUnit], outcomes: _Outcomes) -> dict[_Member, tuple[_SharedUnit, Any]]:
     """Return what is asked for and has to be decided, with its unit."""
     wanted: dict[_Member, tuple[_SharedUnit, Any]] = {}
-    keys: set[tuple[str, str]] = set()
+    found: set[object] = set()
     for each, unit in units.items():
-        if (once := each.order.once) is not None:
-            # A key that comes twice has to be found by the second, when the first is committed.
-            if (once.project_id, once.key) in keys:
-                continue
-            keys.add((once.project_id, once.key))
+        # A key or a lease that comes twice is as the first leaves it when the second is decided.
+        keys = {each.order.once and (each.order.once.project_id, each.order.once.key), each.about and each.about.id}
+        if found.intersection(keys := keys - {None}):
+            continue
+        found |= keys
         try:
             wanted[each] = unit, each.context.run(each.case.wanted, unit)
         except UncountedError:
@@ -219,6 +217,9 @@ def _outcome(each: _Member, unit: _SharedUnit, locks: Locks, asked: Any) -> Deci
     """Return the decision about the lease, or why there is none."""
     try:
         decision: Decision = each.context.run(each.case.decided, unit, locks, asked)
-    except (UnapprovedError, UncountedError, RefusedError, LeaseholdError) as error:
+    except (
+        *(UnapprovedError, UncountedError, RefusedError, LeaseholdError),
+        *(NoTraceError, ChangedMeanwhileError),
+    ) as error:
         return error
     return decision

@@ -53,8 +53,8 @@ def _decided(service: Service, order: Order, case: Callable[[Unit], Decision], a
 
     def attempt() -> Lease:
         try:
-            if isinstance(case, Joining) and case.joins and order.joins:
-                return decide_together(service, case, order, approval, alone)
+            if isinstance(case, Joining) and order.joins and order.along is None and not order.dry_run:
+                return decide_together(service, case, order, order.joins, approval, alone)
             return alone()
         except REASONS:
             if not release_late(service):

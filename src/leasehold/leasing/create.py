@@ -19,7 +19,7 @@ from leasehold.leasing.new_lease import new_lease, read_reservations
 from leasehold.leasing.requests import conditions_asked
 from leasehold.leasing.room.counter_offer import Proposal
 from leasehold.leasing.room.rebinding import Rebinding
-from leasehold.leasing.unit import Order
+from leasehold.leasing.unit import Joins, Order
 from leasehold.leasing.waiting.best_effort import with_draws
 from leasehold.leasing.waiting.keeping import Keeping
 from leasehold.metrics.decision import decision
@@ -90,7 +90,8 @@ def _create(
     order = Order(conditions_asked(asked), asks, once, dry_run=draft.dry_run, along=along)
 
     def make(plan: DrawPlan | None) -> Lease:
-        return carry_out(service, order, _Creation(caller, draft, asked, sight, plan))
+        case = _Creation(caller, draft, asked, sight, plan)
+        return carry_out(service, replace(order, joins=case.joins), case)
 
     return with_draws(service, caller.project_id, draft, asked, make)
 
@@ -111,10 +112,11 @@ class _Creation(Joining):
         return self.decided(unit, unit.lock_and_move(pools), wanted)
 
     @property
-    def joins(self) -> bool:
-        """Whether it may be decided together with others (`batch.py`): its pools are all that it asks about."""
+    def joins(self) -> Joins | None:
+        """With whom it may be decided together (`batch.py`), if its pools are all that it asks about."""
         draft = self.draft
-        return not draft.type.waits and draft.hold is None and draft.published_offer is None and self.plan is None
+        alone = draft.type.waits or draft.hold or draft.published_offer or self.plan
+        return None if alone else Joins(self.caller.project_id, self.pools)
 
     def decided(self, unit: Unit, locks: Locks, wanted: tuple[Lease, Keeping | None]) -> Decision:
         """Return what becomes of the lease under these locks."""
@@ -160,11 +162,6 @@ class _Creation(Joining):
     def pools(self) -> frozenset[str]:
         """The pools of its reservations."""
         return frozenset(part.kind.pool for part in self.asked)
-
-    @property
-    def project_id(self) -> str:
-        """Who gets the lease."""
-        return self.caller.project_id
 
     def _proposal(
         self, unit: Unit, lease: Lease, snapshots: Mapping[str, Snapshot], terms: Terms, rebinding: Rebinding | None

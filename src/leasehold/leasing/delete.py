@@ -4,32 +4,30 @@ from __future__ import annotations
 
 import logging
 import time
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from leasehold.db.allocation import end_allocations
-from leasehold.db.leases.lease import find_lease, lock_unchanged
+from leasehold.db.leases.lease import find_lease
+from leasehold.leasing.batch import Joining
+from leasehold.leasing.carry_out import carry_out
 from leasehold.leasing.deciding.allocations import pools_of
 from leasehold.leasing.deciding.decision import Decision
-from leasehold.leasing.deciding.source import Release
+from leasehold.leasing.deciding.source import POOLS, Release
 from leasehold.leasing.end_notices import note_end
 from leasehold.leasing.reading.queries import get_lease
 from leasehold.leasing.sub_lease import sub_leases_with
-from leasehold.leasing.unit import NoTraceError, run
+from leasehold.leasing.unit import Joins, NoTraceError, Order
 from leasehold.leasing.waiting.holds import held_pools, is_held, let_go
 from leasehold.model.errors import StaleError
 from leasehold.model.event_log import LeaseNews
-from leasehold.model.segment import Cause
 from leasehold.model.states import EventType, LeaseStatus
-from leasehold.model.transitions import Trigger, move
+from leasehold.model.transitions import Trigger, gone, move
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime
 
     from sqlalchemy import Connection
 
@@ -61,10 +59,9 @@ def delete_seen(service: Service, seen: Lease, if_generation: int | None = None,
     """Do as `delete_lease`, about a lease that was read."""
     if seen.status is LeaseStatus.DELETING:
         return
-    # It may be deleted by now: then nothing is changed.
-    with suppress(NoTraceError):
-        run(service, _Deletion(seen, if_generation, check))
-    service.wake()
+    pools = frozenset(pools_of(seen, service.types) | held_pools(seen))
+    joins = Joins(seen.project_id, pools, seen) if service.source_of(seen) is POOLS and not seen.has_lent else None
+    carry_out(service, Order(joins=joins), _Deletion(seen, pools, if_generation, check))
 
 
 def wait_until_gone(service: Service, lease_id: str, seconds: float) -> bool:
@@ -87,17 +84,24 @@ def wait_until_gone(service: Service, lease_id: str, seconds: float) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Deletion:
-    """The use case."""
+class _Deletion(Joining):
+    """The use case; it changes nothing about a lease that is deleted by now."""
 
     seen: Lease
+    pools: frozenset[str]
     if_generation: int | None
     check: Check | None
 
     def __call__(self, unit: Unit) -> Decision:
+        return self.decided(unit, unit.lock_and_move(self.pools), None)
+
+    def wanted(self, unit: Unit) -> None:
+        """Ask for nothing that is limited."""
+
+    def decided(self, unit: Unit, locks: Locks, wanted: None) -> Decision:  # noqa: ARG002 - nothing is asked for
+        """Return that the lease goes; raises NoTraceError if it is gone."""
         service, connection = unit.service, unit.connection
-        locks = unit.lock_and_move(pools_of(self.seen, service.types) | held_pools(self.seen))
-        lease = lock_unchanged(connection, self.seen) or find_lease(connection, self.seen.id, lock=True)
+        lease = unit.as_seen(self.seen) or find_lease(connection, self.seen.id, lock=True)
         if lease is None or lease.status is LeaseStatus.DELETING:
             raise NoTraceError(self.seen)
         if self.if_generation not in (None, lease.generation):
@@ -123,9 +127,8 @@ def _one(service: Service, lease: Lease, to: Release) -> Decision:
     locks, source = to.locks, service.source_of(lease)
     untouched, deleting = lease.status in UNTOUCHED, lease.status is LeaseStatus.DELETING
     lasting = None if untouched else source.outlasting(to, lease)
+    ends = lease.unreleased if lasting is None else ()
     writes: list[Write] = []
-    if lasting is None:
-        writes.append(partial(end_promises, lease, released=untouched))
     if is_held(lease):
         writes.append(partial(let_go, service, lease, ()))
     if untouched:
@@ -139,22 +142,6 @@ def _one(service: Service, lease: Lease, to: Release) -> Decision:
         after, news = gone(lease, Trigger.GONE, locks.now), ["lease.delete"]
     elif not deleting:
         after, news = replace(move(lasting or lease, Trigger.DELETED), status_reason=None), [LeaseNews.DELETING]
-    return Decision(locks=locks, lease=after, before=lease, writes=writes, news=news, due=locks.now)
-
-
-def end_promises(lease: Lease, locks: Locks, *, released: bool) -> None:
-    """End the lease's unreleased allocations; `released` also releases them, without waiting for the cloud."""
-    for pool in locks.pools:
-        ending = [
-            held
-            for part in lease.reservations
-            for held in part.allocations
-            if held.pool == pool and held.released_at is None
-        ]
-        if ending:
-            end_allocations(locks.connection, ending, locks.next(pool), locks.now, Cause.DELETED, released=released)
-
-
-def gone(lease: Lease, why: Trigger, now: datetime) -> Lease:
-    """Return a lease that queries no longer return; its rows stay for history (feature L9)."""
-    return replace(move(lease, why), status_reason=None, deleted_at=now)
+    return Decision(
+        locks=locks, lease=after, before=lease, ends=ends, released=untouched, writes=writes, news=news, due=locks.now
+    )

@@ -6,7 +6,6 @@ The task of an offer does it when its time is over. Where that is late, a decisi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 from leasehold.db.leases.held_offer import lapsed_offers
@@ -14,7 +13,6 @@ from leasehold.db.leases.lease import find_lease
 from leasehold.db.task import still_ours
 from leasehold.leasing.deciding.allocations import pools_of
 from leasehold.leasing.deciding.decision import Decision
-from leasehold.leasing.delete import end_promises, gone
 from leasehold.leasing.end_notices import note_end
 from leasehold.leasing.unit import run
 from leasehold.model.errors import (
@@ -27,11 +25,10 @@ from leasehold.model.errors import (
 )
 from leasehold.model.held_offer import lapsed
 from leasehold.model.states import LeaseStatus
-from leasehold.model.transitions import Trigger
+from leasehold.model.transitions import Trigger, gone
 
 if TYPE_CHECKING:
     from leasehold.db.task import Claim
-    from leasehold.leasing.deciding.decision import Write
     from leasehold.leasing.service import Service
     from leasehold.leasing.unit import Unit
     from leasehold.model.lease import Lease
@@ -65,13 +62,13 @@ class _Lapse:
         if self.claim is not None and not still_ours(unit.connection, self.claim):
             return None
         if lease is not None and _is_open(lease) and (self.given_up or lapsed(lease, locks.now)):
-            writes: list[Write] = [partial(end_promises, lease, released=True)]
-            writes.append(lambda locks: note_end(unit.service, locks.connection, lease, locks.now))
             return Decision(
                 locks=locks,
                 lease=gone(lease, Trigger.LAPSED, locks.now),
                 before=lease,
-                writes=writes,
+                ends=lease.unreleased,
+                released=True,
+                writes=[lambda locks: note_end(unit.service, locks.connection, lease, locks.now)],
                 claim=self.claim,
                 due=locks.now if self.claim is None else None,
                 frees=True,

@@ -51,11 +51,21 @@ class NoTraceError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Joins:
+    """For whom and for which pools a decision may be made together with others, `about` a lease as it was seen."""
+
+    project_id: str
+    pools: frozenset[str]
+    about: Lease | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Order:
     """What a use case is decided with: the `conditions` that it evaluates, each with its pool, and what was sent along.
 
     `asks` is the call by which an external service approves what is decided for a project, None if nobody is asked.
-    What was ordered `once` is carried out once; a `dry_run` leaves no trace.
+    What was ordered `once` is carried out once; a `dry_run` leaves no trace. With `joins` it may be decided together
+    with others, unless it changes more, or leaves no trace.
     """
 
     conditions: Sequence[tuple[str, Expression]] = ()
@@ -63,11 +73,7 @@ class Order:
     once: Once | None = None
     dry_run: bool = False
     along: Along | None = None
-
-    @property
-    def joins(self) -> bool:
-        """Whether it may be decided together with others: it changes nothing more, and leaves its trace."""
-        return self.along is None and not self.dry_run
+    joins: Joins | None = None
 
 
 PLAIN = Order()
@@ -119,10 +125,14 @@ class Unit:
         those of a lease that has not started and made room for another one.
         """
         locks = self.lock_and_move(pools)
-        lease = lock_unchanged(self.connection, seen)
+        lease = self.as_seen(seen)
         if lease is None:
             raise ChangedMeanwhileError
         return locks, lease
+
+    def as_seen(self, seen: Lease) -> Lease | None:
+        """Lock a lease that was looked at, after its pools, and return it as it is; None if it changed."""
+        return lock_unchanged(self.connection, seen)
 
     def snapshots(self, locks: Locks) -> AbstractContextManager[dict[str, Snapshot]]:
         """Return the locked pools as they are, inside a block; raises what `Calendars.synced` raises."""

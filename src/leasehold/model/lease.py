@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from datetime import datetime
 
+    from leasehold.model.allocation import Allocation
     from leasehold.model.reservation import Reservation
     from leasehold.model.terms.ending import Ending, Lent
     from leasehold.model.terms.heal_policy import HealPolicy
@@ -125,6 +126,11 @@ class Lease:
     def has_lent(self) -> bool:
         """Whether it has ever lent a resource; one that is read without its allocations never says so."""
         return any(held.lent for part in self.reservations for held in part.allocations)
+
+    @property
+    def unreleased(self) -> list[Allocation]:
+        """What it has, and what it had and may still have servers on."""
+        return [held for part in self.reservations for held in part.allocations if held.released_at is None]
 
     @property
     def shared_with(self) -> list[str]:

@@ -16,6 +16,7 @@ from leasehold.model.states import EventStatus, EventType, LeaseStatus, Reservat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
+    from datetime import datetime
 
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
@@ -279,6 +280,11 @@ def move(
             mine = {part.id for part in lease.reservations if change_of_part.applies(part.status)}
             lease = lease.with_reservations(concerned & mine, status=change_of_part.target)
     return replace(lease, status=row.next or lease.status)
+
+
+def gone(lease: Lease, why: Trigger, now: datetime) -> Lease:
+    """Return a lease that queries no longer return; its rows stay for history (feature L9)."""
+    return replace(move(lease, why), status_reason=None, deleted_at=now)
 
 
 def _parts_of(lease: Lease, trigger: Trigger, change: Becomes[ReservationStatus]) -> Collection[Reservation]:

@@ -84,6 +84,9 @@ _ONE_CLAIMED = _ONE_LOCKED.add_columns(_HOLDER)
 _WHOLE = (Written.ONCE, Written.ALWAYS)
 _INSERT_LEASE, _INSERT_RESERVATION, _INSERT_EVENT = insert(leases), insert(reservations), insert(events)
 _GENERATION = select(leases.c.generation).where(leases.c.id == bindparam("lease_id")).with_for_update()
+_GENERATIONS = (
+    select(leases.c.id, leases.c.generation).where(among_few(leases.c.id)).order_by(leases.c.id).with_for_update()
+)
 
 
 def insert_lease(connection: Writer, lease: Lease) -> None:
@@ -134,8 +137,8 @@ def find_claimed(
     return _assemble(connection, [row], [lease_id], held)[0], row.holder, others
 
 
-def _held(connection: Connection, lease_id: str) -> list[Allocation]:
-    return [as_allocation(row) for row in connection.execute(_HELD_BY_ID, {"ids": [lease_id]})]
+def _held(connection: Connection, *lease_ids: str) -> list[Allocation]:
+    return [as_allocation(row) for row in connection.execute(_HELD_BY_ID, {"ids": list(lease_ids)})]
 
 
 def lock_unchanged(connection: Connection, seen: Lease) -> Lease | None:
@@ -143,13 +146,32 @@ def lock_unchanged(connection: Connection, seen: Lease) -> Lease | None:
     return with_allocations(connection, seen) if lock_generation(connection, seen.id) == seen.generation else None
 
 
+def lock_those_unchanged(connection: Connection, seen: Sequence[Lease]) -> dict[str, Lease]:
+    """Do as `lock_unchanged` for several leases, in the order of their ids; return those unchanged, by id."""
+    if not seen:
+        return {}
+    rows = connection.execute(_GENERATIONS, {"ids": [each.id for each in seen]}).all()
+    generations = {row.id: row.generation for row in rows}
+    unchanged = [each for each in seen if generations.get(each.id) == each.generation]
+    return {each.id: each for each in _with_allocations(connection, unchanged)} if unchanged else {}
+
+
 def with_allocations(connection: Connection, lease: Lease) -> Lease:
     """Return a lease with the allocations that it has now."""
+    return _with_allocations(connection, [lease])[0]
+
+
+def _with_allocations(connection: Connection, found: Sequence[Lease]) -> list[Lease]:
     held: dict[str, list[Allocation]] = {}
-    for each in _held(connection, lease.id):
+    for each in _held(connection, *(lease.id for lease in found)):
         held.setdefault(each.reservation_id, []).append(each)
-    parts = (replace(part, allocations=tuple(held.get(part.id, ()))) for part in lease.reservations)
-    return replace(lease, reservations=tuple(parts))
+    return [
+        replace(
+            lease,
+            reservations=tuple(replace(part, allocations=tuple(held.get(part.id, ()))) for part in lease.reservations),
+        )
+        for lease in found
+    ]
 
 
 def find_leases(connection: Connection, ids: Collection[str]) -> list[Lease]:

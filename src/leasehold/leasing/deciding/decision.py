@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from leasehold.db.allocation import insert_allocations
+from leasehold.db.allocation import end_allocations, insert_allocations
 from leasehold.db.idempotency import keep_key
 from leasehold.db.leases.lease import insert_lease, save_lease, with_allocations
 from leasehold.db.outbox import put_event
@@ -16,41 +16,47 @@ from leasehold.leasing.deciding.flags import put_flag_event
 from leasehold.model.segment import Cause
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextvars import Context
     from datetime import datetime
 
-    from leasehold.db.allocation import Grant
     from leasehold.db.task import Claim
     from leasehold.db.together import Writer
     from leasehold.leasing.deciding.calendars import Calendars
     from leasehold.leasing.deciding.promised import Promised
     from leasehold.leasing.locks import Locks
+    from leasehold.model.allocation import Allocation, Pick
     from leasehold.model.draft import Once
     from leasehold.model.lease import Lease
+    from leasehold.model.windows import Window
 
     Write: TypeAlias = Callable[[Locks], object]
     """Writes something under these locks; `Decision` moves the pools afterwards."""
     News: TypeAlias = str | tuple[str, Mapping[str, Any]]
     """An event of the lease as it is then, with more that it says."""
-    New: TypeAlias = tuple[Callable[[Writer], object], Sequence[Grant]]
-    """What writes a new lease, without what it is promised (`Decision.put_new`), and that."""
+    Taken: TypeAlias = tuple[str, Window, Sequence[Pick]]
+    """What a reservation has of a pool in a window."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """What becomes of a lease under these locks; nothing of it is written yet.
 
-    `before` is the lease as it was; None: it is new. It gets what is `promised`, and `writes` change all else; with
-    `rereads` they change what this lease has. Its task is `due` then; None leaves that as it is, but for a `claim`,
-    which is finished, with the `error` of a try in vain. `tries` are leases that wait and are tried now, and with
-    `frees` all that wait for the pools. Other leases change `also`.
+    `before` is the lease as it was; None: it is new. It gets what is `promised`; what it `ends` it has no longer, for
+    anybody to use if that is `released`; and `writes` change all else: with `rereads` they change what this lease has,
+    and `keeps` says what it has then. Its task is `due` then; None leaves that as it is, but for a `claim`, which is
+    finished, with the `error` of a try in vain. `tries` are leases that wait and are tried now, and with `frees` all
+    that wait for the pools. Other leases change `also`.
     """
 
     locks: Locks
     lease: Lease
     before: Lease | None = None
     promised: Promised | None = None
+    ends: Sequence[Allocation] = ()
+    released: bool = False
     writes: Sequence[Write] = ()
+    keeps: Sequence[Taken] = ()
     rereads: bool = False
     news: Sequence[News] = ()
     due: datetime | None = None
@@ -68,7 +74,7 @@ class Decision:
         rows, lease = self._write(once)
         for each in self.also:
             each.write_rows()
-        if self.frees or self.promised is not None or self.writes:
+        if self.frees or self.promised is not None or self.writes or self.ends:
             self.locks.move(freed=self.frees)
         if self.only_grants:
             calendars.note(self.locks.pools, rows)
@@ -77,7 +83,21 @@ class Decision:
     @property
     def only_grants(self) -> bool:
         """Whether nothing changes for others but that the lease gets what it is promised."""
-        return self.promised is not None and not (self.promised.room.moves or self.writes or self.also)
+        return self.promised is not None and not (self.writes or self.ends) and self.joins
+
+    @property
+    def joins(self) -> bool:
+        """Whether it may be written together with others: nothing changes for another lease."""
+        moved = self.promised is not None and self.promised.room.moves
+        return not (moved or self.also or self.tries or self.rereads or self.claim)
+
+    @property
+    def taken(self) -> Iterator[Taken]:
+        """What the lease has then, as far as that is decided here."""
+        if self.promised is not None:
+            for _, asked, window, picks in self.promised.parts(self.lease):
+                yield asked.kind.pool, window, picks
+        yield from self.keeps
 
     def write_rows(self) -> None:
         """Write this about one lease, and leave the pools to the caller."""
@@ -88,22 +108,26 @@ class Decision:
         connection, lease = self.locks.connection, self.lease
         if self.before is None:
             with together(connection) as writes:
-                self.put_new(once, writes)
+                self.put(lease, once, writes)
+        _end([self], self.locks)
         for write in self.writes:
             write(self.locks)
         rows = () if self.promised is None else self.promised.write(self.locks, lease)
         if self.before is not None:
             lease = with_allocations(connection, lease) if self.rereads else lease
             with together(connection) as writes:
-                lease = self._save(self.before, lease, once, writes)
+                lease = self.put(lease, once, writes)
         hurry_tries(connection, self.tries, self.locks.now)
         return rows, lease
 
-    def put_new(self, once: Once | None, writes: Writer) -> None:
-        """Write a new lease, without what it is promised."""
-        insert_lease(writes, self.lease)
-        add_task(writes, LEASE, self.lease.id, self.due or self.locks.now, self.lease.project_id)
-        self._tell(writes, self.lease, once)
+    def put(self, lease: Lease, once: Once | None, writes: Writer) -> Lease:
+        """Write the lease, its task and what is told of it, and nothing of what it has; return it as it is then."""
+        if self.before is not None:
+            return self._save(self.before, lease, once, writes)
+        insert_lease(writes, lease)
+        add_task(writes, LEASE, lease.id, self.due or self.locks.now, lease.project_id)
+        self._tell(writes, lease, once)
+        return lease
 
     def _save(self, before: Lease, after: Lease, once: Once | None, writes: Writer) -> Lease:
         """Write the lease, its task and what is told of it; return it as it is then.
@@ -129,12 +153,32 @@ class Decision:
             keep_key(connection, once.project_id, once.key, once.digest, lease.id, now)
 
 
-def write_together(new: Sequence[New], locks: Locks, calendars: Calendars) -> None:
-    """Write new leases that were decided under the same locks, and move the pools: one statement for each table."""
+def write_together(
+    decided: Sequence[tuple[Decision, Once | None, Context]], locks: Locks, calendars: Calendars
+) -> list[Lease]:
+    """Write decisions under the same locks, each in its context, and move the pools; return the leases as they are.
+
+    Takes one statement for each table with new rows, and one to end what leases have no longer.
+    """
+    decisions = [decision for decision, _, _ in decided]
+    _end(decisions, locks)
+    for decision, _, context in decided:
+        for write in decision.writes:
+            context.run(write, locks)
     with together(locks.connection) as writes:
-        for put, _ in new:
-            put(writes)
-    grants = [grant for _, granted in new for grant in granted]
+        after = [context.run(decision.put, decision.lease, once, writes) for decision, once, context in decided]
+    grants = [grant for each in decisions if each.promised for grant in each.promised.grants(locks, each.lease)]
     rows = insert_allocations(locks.connection, grants, Cause.GRANTED)
-    locks.move()
-    calendars.note(locks.pools, rows)
+    locks.move(freed=any(each.frees for each in decisions))
+    if all(each.only_grants for each in decisions):
+        calendars.note(locks.pools, rows)
+    return after
+
+
+def _end(decisions: Sequence[Decision], locks: Locks) -> None:
+    """End what leases have no longer, by one statement for each pool and whether it is released."""
+    for pool in locks.pools:
+        for released in (True, False):
+            ends = [held for each in decisions if each.released is released for held in each.ends if held.pool == pool]
+            if ends:
+                end_allocations(locks.connection, ends, locks.next(pool), locks.now, Cause.DELETED, released=released)

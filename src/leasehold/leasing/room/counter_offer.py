@@ -62,6 +62,8 @@ class Proposal:
                 raise
             position, refusal = refused.position, refused.refusal
         except InUseError as error:
+            if not self.explains:
+                raise
             # What an active reservation keeps is promised to others in the new window.
             room = self._room(next((part.kind.pool for part in self.asked if part.firm and part.held), None))
             if room is None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from leasehold.leasing.amended import Amendment
-    from leasehold.leasing.deciding.decision import Write
+    from leasehold.leasing.deciding.decision import Taken, Write
     from leasehold.leasing.locks import Locks
     from leasehold.leasing.unit import Unit
     from leasehold.model.allocation import Allocation
@@ -50,12 +50,13 @@ if TYPE_CHECKING:
 class Reallocated:
     """What the reservations of a lease get, by their ids, who moves for them, and how it is written.
 
-    `flags` are those of the reservations afterwards, by id.
+    `keeps` says the same by pool and window. `flags` are those of the reservations afterwards, by id.
     """
 
     picks: Mapping[str, Sequence[Pick]]
     moved: object
     writes: Sequence[Write]
+    keeps: Sequence[Taken]
     flags: Mapping[str, Flags]
 
 
@@ -99,14 +100,18 @@ class Reallocation:
         gets = list(zip(self._parts, room.picks, strict=True))
         dropped = [part for part in self.lease.reservations if part.id in self.amendment.changes.drops]
         writes: list[Write] = [partial(write_moves, room.moves)] if room.moves else []
+        keeps: list[Taken] = []
         for part, picks in (*gets, *((each, ()) for each in dropped)):
-            writes += self._rewrite(part, picks)
+            rewriting = self._rewriting(part)
+            if rewriting is not None:
+                writes.append(partial(rewrite, rewriting, picks))
+                keeps.append((rewriting.pool, rewriting.ahead, picks))
         lacks = any(part.missing_resources for part in self._parts)
         failed = failed_resources(self.locks.connection) if lacks else {}
         flags = {part.id: self._flags(part, picks, failed, whole=whole) for part, picks in gets}
         flags = {ident: replace(each, default=defaults.get(ident)) for ident, each in flags.items()}
         flags |= {part.id: Flags() for part in dropped}
-        return Reallocated({part.id: tuple(picks) for part, picks in gets}, room.moved, writes, flags)
+        return Reallocated({part.id: tuple(picks) for part, picks in gets}, room.moved, writes, keeps, flags)
 
     @property
     def _parts(self) -> list[Reservation]:
@@ -120,13 +125,13 @@ class Reallocation:
     def _vacated(self, part: Reservation) -> frozenset[int]:
         return self.amendment.of(part).vacated
 
-    def _rewrite(self, part: Reservation, picks: Sequence[Pick]) -> list[Write]:
-        """Return what writes the allocations of a reservation; nothing for one that never had any."""
+    def _rewriting(self, part: Reservation) -> Rewriting | None:
+        """Return how the allocations of a reservation move; None for one that never had any."""
         types = self.unit.service.types
         pool = pool_of(part, types)
         if pool is None:
-            return []
-        rewriting = Rewriting(
+            return None
+        return Rewriting(
             self.lease,
             part,
             pool,
@@ -136,7 +141,6 @@ class Reallocation:
             vacated=self._vacated(part),
             leaves=types.gives_up(part),
         )
-        return [partial(rewrite, rewriting, picks)]
 
     def _flags(self, part: Reservation, picks: Sequence[Pick], failed: Collection[int], *, whole: bool) -> Flags:
         """Return the flags of a reservation that has these picks; all that it asks for, if the lease is `whole`."""
@@ -183,6 +187,7 @@ class Reallocation:
                 tells_disabled=self.amendment.tells_disabled and not claimed,
                 rebinding=None if claimed else Rebinding(service, self.locks, stay=frozenset({lease.id})),
                 extended=lease.window.end if self.window.end > lease.window.end else None,
+                explains=self.unit.explains,
             )
             room = proposal.decide()
             for part, want, picks in zip(parts, asked, room.picks, strict=True):

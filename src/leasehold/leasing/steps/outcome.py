@@ -15,7 +15,6 @@ from leasehold.db.pool import lock_pools
 from leasehold.db.task import finish_task, still_ours
 from leasehold.db.together import together
 from leasehold.leasing.deciding.source import Release
-from leasehold.leasing.delete import gone
 from leasehold.leasing.locks import Locks
 from leasehold.leasing.steps.guests import with_guests
 from leasehold.leasing.steps.lifecycle import EVENT_OF, Phase, Result, next_moment
@@ -25,7 +24,7 @@ from leasehold.model.event_log import LeaseNews
 from leasehold.model.judging import next_no_show
 from leasehold.model.segment import Cause
 from leasehold.model.states import EventStatus, EventType, LeaseStatus
-from leasehold.model.transitions import Trigger, move
+from leasehold.model.transitions import Trigger, gone, move
 from leasehold.resource_types.driver import UNSAVED, Wanted
 from leasehold.resource_types.end_actions.chain import limits_of, shown_of
 from leasehold.resource_types.end_actions.image_results import NOT_DONE

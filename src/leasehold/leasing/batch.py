@@ -24,7 +24,7 @@ from leasehold.enforcement.deciding import Deciding
 from leasehold.leasing.approval import UnapprovedError
 from leasehold.leasing.deciding.decide import RefusedError
 from leasehold.leasing.deciding.decision import Decision, write_together
-from leasehold.leasing.deciding.queue import Queued
+from leasehold.leasing.deciding.queue import IN_LINE, Queued
 from leasehold.leasing.locks import ChangedMeanwhileError, Locks
 from leasehold.leasing.unit import NoTraceError, Unit
 from leasehold.model.errors import LeaseholdError
@@ -116,7 +116,7 @@ def decide_together(
 ) -> Lease:
     """Decide a request, at once if nobody is before it, else together with those that wait; return its lease.
 
-    `alone` decides it by itself. Raises what the use case raises, and what `Database.transact` raises.
+    `alone` decides it by itself. Raises what the use case and `Database.transact` raise, and the errors of its permit.
     """
     # Before it waits, so that nobody waits for its conditions; who is alone evaluates them with its decision.
     evaluated = service.evaluated(order.conditions) if service.queues.busy(joins.pools) else {}
@@ -132,6 +132,8 @@ def decide_together(
     if isinstance(member.outcome, Exception):
         raise member.outcome
     if member.outcome is None:
+        if (permit := IN_LINE.get()) is not None:
+            permit.take_again()
         return alone()
     note_commit()
     return member.outcome

@@ -2,6 +2,7 @@
 
 In an unbounded queue the last clients give up before their answer comes, and the service does their work all the same.
 So `threads` requests run, `waiting` more wait for up to `wait_seconds`, and the rest get a 503 within milliseconds.
+Who waits for others to be decided lends its permit, so as many are decided together as were let in (decision 0128).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from contextlib import contextmanager
 from threading import Semaphore
 from typing import TYPE_CHECKING
 
+from leasehold.leasing.deciding.queue import IN_LINE
 from leasehold.metrics.request import FULL, LATE, count_shed
 from leasehold.model.errors import OverloadedError
 
@@ -27,11 +29,16 @@ MESSAGE = "The service has more requests than it can answer now; nothing was cha
 class Permit:
     """The permit of one request to run; only the thread of the request uses it."""
 
-    def __init__(self, inside: Semaphore, patience: float, *, held: bool = True) -> None:
-        """`inside` is the semaphore of the permits, `patience` how many seconds to wait to acquire one again."""
+    def __init__(self, inside: Semaphore, waiting: Semaphore, patience: float, *, held: bool = True) -> None:
+        """`inside` is the semaphore of the permits, `waiting` that of the places of those who wait.
+
+        `patience` is how many seconds to wait to acquire a permit again.
+        """
         self._inside = inside
+        self._waiting = waiting
         self._patience = patience
         self._held = held
+        self._in_line = False
         self.needed = held
         """Whether `lent` acquires the permit again. A committed request needs none: it is answered in any case."""
 
@@ -54,13 +61,41 @@ class Permit:
             self._held = False
             self._inside.release()
 
+    def stand_in_line(self) -> float | None:
+        """Lend the permit if there is a place to wait, and return how many seconds to wait; None: it is kept."""
+        self._in_line = self._held and self._waiting.acquire(blocking=False)
+        if not self._in_line:
+            return None
+        self.give_back()
+        return self._patience
+
+    def take_again(self) -> None:
+        """Acquire a permit for the work of a request that stood in line; raises OverloadedError as `lent` does."""
+        if self._in_line:
+            self._take()
+            self._leave_line()
+
+    def late(self) -> OverloadedError:
+        """Return the error of a request that has waited in line for as long as it may."""
+        return overloaded(LATE)
+
+    def end(self) -> None:
+        """Release what the request has."""
+        self.give_back()
+        self._leave_line()
+
+    def _leave_line(self) -> None:
+        if self._in_line:
+            self._in_line = False
+            self._waiting.release()
+
     def _take(self) -> None:
         if not self._inside.acquire(timeout=self._patience):
             raise overloaded(LATE)
         self._held = True
 
 
-OUTSIDE = Permit(Semaphore(0), 0.0, held=False)
+OUTSIDE = Permit(Semaphore(0), Semaphore(0), 0.0, held=False)
 """The permit of a request that needs no admission."""
 
 
@@ -84,11 +119,13 @@ class AdmissionControl:
             if public:
                 raise overloaded(FULL)
             self._wait()
-        permit = Permit(inside, self._patience)
+        permit = Permit(inside, self._waiting, self._patience)
+        before = IN_LINE.set(permit)
         try:
             yield permit
         finally:
-            permit.give_back()
+            IN_LINE.reset(before)
+            permit.end()
 
     def has_room(self) -> bool:
         """Say whether a request would get a permit now."""

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 from threading import Event, Lock
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 MOST: Final = 64
 """How many are decided together."""
+
+
+class Permit(Protocol):
+    """What lets a request run; while it waits for its turn, others may have it."""
+
+    def stand_in_line(self) -> float | None:
+        """Lend it, and return how many seconds the request may wait; None: it is kept, for as long as it takes."""
+
+    def take_again(self) -> None:
+        """Acquire it before more work; raises an error if that takes too long."""
+
+    def late(self) -> Exception:
+        """Return the error of a request that has waited too long."""
+
+
+IN_LINE: ContextVar[Permit | None] = ContextVar("in_line", default=None)
+"""The permit of the request of this context; None for work that needs none."""
 
 
 @dataclass(slots=True, eq=False)
@@ -47,11 +65,12 @@ class Queues:
     def decide(self, one: One, decide: Callable[[Sequence[One]], None]) -> None:
         """Return when one is decided, with those of its class that wait; `decide` does that. Raises what it raises.
 
-        It gets the first of each project, in the order in which they came, then the second of each, and so on.
+        It gets the first of each project, in the order in which they came, then the second of each, and so on. Raises
+        the error of a permit for one that waits too long; nothing is decided about it then.
         """
         if self._waits(one):
             try:
-                one.turn.wait()
+                self._wait(one)
             except BaseException:
                 self._leave(one)
                 raise
@@ -65,6 +84,14 @@ class Queues:
             self._hand_on(one.pools)
             for each in batch[1:]:
                 each.turn.set()
+
+    def _wait(self, one: Queued) -> None:
+        permit = IN_LINE.get()
+        patience = None if permit is None else permit.stand_in_line()
+        if permit is not None and not one.turn.wait(patience) and self._withdraws(one):
+            raise permit.late()
+        # Whoever is being decided waits for that, however long it takes.
+        one.turn.wait()
 
     def _waits(self, one: Queued) -> bool:
         with self._guard:
@@ -89,12 +116,18 @@ class Queues:
 
     def _leave(self, one: Queued) -> None:
         """Wait no more, and lead nobody."""
-        with self._guard:
-            waiting = self._waiting.get(one.pools, [])
-            if one in waiting:
-                waiting.remove(one)
+        self._withdraws(one)
         if one.leads:
             self._hand_on(one.pools)
+
+    def _withdraws(self, one: Queued) -> bool:
+        """Wait no more, and say whether it did: nobody leads it or decides about it."""
+        with self._guard:
+            waiting = self._waiting.get(one.pools, [])
+            waits = one in waiting
+            if waits:
+                waiting.remove(one)
+            return waits
 
     def _hand_on(self, pools: frozenset[str]) -> None:
         """Let the first of those lead who wait, if any do."""

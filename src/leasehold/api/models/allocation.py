@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing_extensions import TypedDict
 
+from leasehold.api.models.base import answer
+
 
 class ReservedAnswer(TypedDict):
     """One slot of a host that is allocated to a reservation; `id` is the reservation's."""
@@ -21,13 +23,5 @@ class AllocationAnswer(TypedDict):
     reservations: list[ReservedAnswer]
 
 
-class OneAllocation(TypedDict):
-    """The answer about one host."""
-
-    allocation: AllocationAnswer
-
-
-class AllocationList(TypedDict):
-    """The answer about all hosts."""
-
-    allocations: list[AllocationAnswer]
+OneAllocation = answer("OneAllocation", "The answer about one host.", allocation=AllocationAnswer)
+AllocationList = answer("AllocationList", "The answer about all hosts.", allocations=list[AllocationAnswer])

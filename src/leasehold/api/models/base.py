@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
+from typing_extensions import TypedDict
 
 from leasehold.api.versions import Version
 from leasehold.resource_types.fields import as_input_error
@@ -38,6 +39,13 @@ class RequestModel(BaseModel):
     def added(self) -> frozenset[str]:
         """The keys that are not the client's own."""
         return self._added
+
+
+def answer(name: str, about: str, **keys: Any) -> Any:
+    """Return the format of an answer that wraps another format, as a typed dictionary of this name with these keys."""
+    made: Any = TypedDict(name, keys)  # type: ignore[misc]  # mypy knows literal ones only
+    made.__doc__ = about
+    return made
 
 
 def _takes(value: object) -> bool:

@@ -7,7 +7,7 @@ from typing import Annotated, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from leasehold.api.models.base import RequestModel
+from leasehold.api.models.base import RequestModel, answer
 from leasehold.api.models.resource import SINCE_OF_RESTRICTION, Owner, Projects, unless_absent
 
 
@@ -41,13 +41,5 @@ class FloatingIpAnswer(TypedDict):
     owner: NotRequired[str | None]
 
 
-class OneFloatingIp(TypedDict):
-    """The answer about one floating IP."""
-
-    floatingip: FloatingIpAnswer
-
-
-class FloatingIpList(TypedDict):
-    """The answer about floating IPs."""
-
-    floatingips: list[FloatingIpAnswer]
+OneFloatingIp = answer("OneFloatingIp", "The answer about one floating IP.", floatingip=FloatingIpAnswer)
+FloatingIpList = answer("FloatingIpList", "The answer about floating IPs.", floatingips=list[FloatingIpAnswer])

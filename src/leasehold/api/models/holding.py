@@ -7,6 +7,8 @@ from typing import Any
 from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
+from leasehold.api.models.base import answer
+
 
 @with_config(ConfigDict(extra="forbid"))
 class HoldingAnswer(TypedDict):
@@ -42,7 +44,4 @@ class HolderAnswer(TypedDict):
     resources: list[HoldingAnswer]
 
 
-class HolderList(TypedDict):
-    """The answer about what a lease has."""
-
-    reservations: list[HolderAnswer]
+HolderList = answer("HolderList", "The answer about what a lease has.", reservations=list[HolderAnswer])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NotRequired
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
-from leasehold.api.models.base import RequestModel
+from leasehold.api.models.base import RequestModel, answer
 from leasehold.api.models.property import CHANGES, PROPERTIES
 
 if TYPE_CHECKING:
@@ -107,13 +107,5 @@ class HostAnswer(TypedDict):
     owner: NotRequired[str | None]
 
 
-class OneHost(TypedDict):
-    """The answer about one host."""
-
-    host: HostAnswer
-
-
-class HostList(TypedDict):
-    """The answer about hosts."""
-
-    hosts: list[HostAnswer]
+OneHost = answer("OneHost", "The answer about one host.", host=HostAnswer)
+HostList = answer("HostList", "The answer about hosts.", hosts=list[HostAnswer])

@@ -7,7 +7,7 @@ from typing import Annotated, Any, NotRequired
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema, with_config
 from typing_extensions import TypedDict
 
-from leasehold.api.models.base import RequestModel
+from leasehold.api.models.base import RequestModel, answer
 from leasehold.api.models.from_template import OF_LEASE, Template
 from leasehold.api.models.holding import HolderAnswer  # noqa: TC001 - read at run time, for the description
 from leasehold.api.models.lease_then import HeldThen  # noqa: TC001 - read at run time, for the description
@@ -358,7 +358,4 @@ class OneLease(TypedDict):
     held: NotRequired[list[HeldThen] | None]
 
 
-class LeaseList(TypedDict):
-    """The answer about leases."""
-
-    leases: list[LeaseAnswer]
+LeaseList = answer("LeaseList", "The answer about leases.", leases=list[LeaseAnswer])

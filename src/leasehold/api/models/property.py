@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NotRequired
 
 from typing_extensions import TypedDict
 
-from leasehold.api.models.base import RequestModel
+from leasehold.api.models.base import RequestModel, answer
 from leasehold.model.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -50,10 +50,7 @@ class PropertyAnswer(TypedDict):
     values: NotRequired[list[str]]
 
 
-class PropertyList(TypedDict):
-    """The answer about properties."""
-
-    resource_properties: list[PropertyAnswer]
+PropertyList = answer("PropertyList", "The answer about properties.", resource_properties=list[PropertyAnswer])
 
 
 class DefinitionAnswer(TypedDict):
@@ -67,10 +64,7 @@ class DefinitionAnswer(TypedDict):
     updated_at: str | None
 
 
-class OneDefinition(TypedDict):
-    """The answer about one property."""
-
-    resource_property: DefinitionAnswer
+OneDefinition = answer("OneDefinition", "The answer about one property.", resource_property=DefinitionAnswer)
 
 
 def checked_changes(wanted: Mapping[str, Any], *, reserved: Collection[str]) -> dict[str, str | None]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
-from leasehold.api.models.base import RequestModel
+from leasehold.api.models.base import RequestModel, answer
 from leasehold.api.models.property import CHANGES, PROPERTIES
 from leasehold.api.versions import RESTRICTIONS
 
@@ -175,22 +175,11 @@ class CandidateAnswer(TypedDict):
     refused: str | None
 
 
-class CandidateList(TypedDict):
-    """The answer about what could be enrolled."""
-
-    candidates: list[CandidateAnswer]
+CandidateList = answer("CandidateList", "The answer about what could be enrolled.", candidates=list[CandidateAnswer])
+OneResource = answer("OneResource", "The answer about one resource.", resource=ResourceAnswer)
 
 
-class OneResource(TypedDict):
-    """The answer about one resource."""
-
-    resource: ResourceAnswer
-
-
-class ResourceList(TypedDict):
-    """The answer about resources."""
-
-    resources: list[ResourceAnswer]
+ResourceList = answer("ResourceList", "The answer about resources.", resources=list[ResourceAnswer])
 
 
 class ResourceTypeAnswer(TypedDict):
@@ -201,7 +190,6 @@ class ResourceTypeAnswer(TypedDict):
     enrolled: bool
 
 
-class ResourceTypeList(TypedDict):
-    """The answer about resource types."""
-
-    resource_types: list[ResourceTypeAnswer]
+ResourceTypeList = answer(
+    "ResourceTypeList", "The answer about resource types.", resource_types=list[ResourceTypeAnswer]
+)

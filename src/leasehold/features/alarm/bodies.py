@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
-from leasehold.api.models.base import TEN_YEARS, RequestModel
+from leasehold.api.models.base import TEN_YEARS, RequestModel, answer
 from leasehold.api.models.lease import OpenObject
 from leasehold.api.models.name import OptionalName  # noqa: TC001 - read at run time
 from leasehold.resource_types.fields import MOST
@@ -63,13 +63,5 @@ class AlarmAnswer(TypedDict):
     checked_at: str | None
 
 
-class OneAlarm(TypedDict):
-    """The answer about one alarm."""
-
-    alarm: AlarmAnswer
-
-
-class AlarmList(TypedDict):
-    """The answer about alarms."""
-
-    alarms: list[AlarmAnswer]
+OneAlarm = answer("OneAlarm", "The answer about one alarm.", alarm=AlarmAnswer)
+AlarmList = answer("AlarmList", "The answer about alarms.", alarms=list[AlarmAnswer])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing_extensions import TypedDict
 
+from leasehold.api.models.base import answer
+
 
 class FindingAnswer(TypedDict):
     """A difference, and what becomes of it.
@@ -37,7 +39,4 @@ class AuditAnswer(TypedDict):
     findings: list[FindingAnswer]
 
 
-class OneAudit(TypedDict):
-    """The answer about the audit."""
-
-    audit: AuditAnswer
+OneAudit = answer("OneAudit", "The answer about the audit.", audit=AuditAnswer)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import ConfigDict, FailFast, Field
 from typing_extensions import TypedDict
 
-from leasehold.api.models.base import TEN_YEARS, RequestModel
+from leasehold.api.models.base import TEN_YEARS, RequestModel, answer
 from leasehold.api.models.from_template import OF_SEARCH, Template
 from leasehold.api.models.lease import MOST_RESERVATIONS, Date, OptionalDate, ProjectId, ReservationRequest
 
@@ -122,10 +122,7 @@ class AskableAnswer(TypedDict):
     left_out: int
 
 
-class AskableList(TypedDict):
-    """By what leases can choose resources of a type."""
-
-    properties: list[AskableAnswer]
+AskableList = answer("AskableList", "By what leases can choose resources of a type.", properties=list[AskableAnswer])
 
 
 # ---------------------------------------------------------------- regions
@@ -141,10 +138,7 @@ class RegionAnswer(TypedDict):
     here: bool
 
 
-class RegionList(TypedDict):
-    """The regions that this service knows: its own first."""
-
-    regions: list[RegionAnswer]
+RegionList = answer("RegionList", "The regions that this service knows: its own first.", regions=list[RegionAnswer])
 
 
 class RegionAvailability(TypedDict):
@@ -156,10 +150,9 @@ class RegionAvailability(TypedDict):
     error_message: str | None
 
 
-class RegionAvailabilityList(TypedDict):
-    """How much is free in each region that was asked for."""
-
-    regions: list[RegionAvailability]
+RegionAvailabilityList = answer(
+    "RegionAvailabilityList", "How much is free in each region that was asked for.", regions=list[RegionAvailability]
+)
 
 
 class RegionSearch(WindowSearch):
@@ -178,7 +171,6 @@ class RegionWindows(TypedDict):
     error_message: str | None
 
 
-class RegionWindowsList(TypedDict):
-    """The first windows in each region that was asked for."""
-
-    regions: list[RegionWindows]
+RegionWindowsList = answer(
+    "RegionWindowsList", "The first windows in each region that was asked for.", regions=list[RegionWindows]
+)

@@ -6,7 +6,7 @@ from typing import NotRequired
 
 from typing_extensions import TypedDict
 
-from leasehold.api.models.base import RequestModel
+from leasehold.api.models.base import RequestModel, answer
 from leasehold.api.models.name import OptionalName  # noqa: TC001 - read at run time
 
 
@@ -29,13 +29,5 @@ class FeedAnswer(TypedDict):
     url: NotRequired[str]
 
 
-class OneFeed(TypedDict):
-    """The answer about one feed."""
-
-    feed: FeedAnswer
-
-
-class FeedList(TypedDict):
-    """The answer about feeds."""
-
-    feeds: list[FeedAnswer]
+OneFeed = answer("OneFeed", "The answer about one feed.", feed=FeedAnswer)
+FeedList = answer("FeedList", "The answer about feeds.", feeds=list[FeedAnswer])

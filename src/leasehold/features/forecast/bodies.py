@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing_extensions import TypedDict
 
+from leasehold.api.models.base import answer
+
 ForecastSteps = TypedDict(
     "ForecastSteps",
     {
@@ -50,7 +52,4 @@ ForecastAnswer.__doc__ = """How much will be asked for, and how much is missing 
 """
 
 
-class OneForecast(TypedDict):
-    """The answer about a forecast."""
-
-    forecast: ForecastAnswer
+OneForecast = answer("OneForecast", "The answer about a forecast.", forecast=ForecastAnswer)

@@ -7,6 +7,7 @@ from typing import Annotated, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from leasehold.api.models.base import answer
 from leasehold.api.models.from_template import OF_OFFER
 from leasehold.api.models.holding import HolderAnswer  # noqa: TC001 - read at run time, for the description
 from leasehold.api.models.lease import INSTEAD_OF_END, SINCE_OF_TEMPLATE, LeaseAnswer, LeaseRequest
@@ -47,7 +48,4 @@ class OneOffer(TypedDict):
     reservations: NotRequired[list[HolderAnswer]]
 
 
-class OfferList(TypedDict):
-    """The answer about offers: those that are open."""
-
-    offers: list[OfferAnswer]
+OfferList = answer("OfferList", "The answer about offers: those that are open.", offers=list[OfferAnswer])

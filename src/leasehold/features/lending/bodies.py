@@ -7,7 +7,7 @@ from typing import Annotated, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from leasehold.api.models.base import RequestModel
+from leasehold.api.models.base import RequestModel, answer
 from leasehold.api.models.lease import (
     Date,
     DryRun,
@@ -54,16 +54,10 @@ class SubLeaseAnswer(TypedDict):
     amount: int
 
 
-class OneSubLease(TypedDict):
-    """The answer about one sub-lease."""
-
-    sub_lease: SubLeaseAnswer
-
-
-class SubLeaseList(TypedDict):
-    """The answer about the sub-leases of a lease that are not deleted."""
-
-    sub_leases: list[SubLeaseAnswer]
+OneSubLease = answer("OneSubLease", "The answer about one sub-lease.", sub_lease=SubLeaseAnswer)
+SubLeaseList = answer(
+    "SubLeaseList", "The answer about the sub-leases of a lease that are not deleted.", sub_leases=list[SubLeaseAnswer]
+)
 
 
 StartDate = Annotated[Date | None, Field(description="A date; null means now, or the start of the offer")]
@@ -150,13 +144,9 @@ class PublishedOfferAnswer(TypedDict):
     free: NotRequired[list[FreeRange]]
 
 
-class OnePublishedOffer(TypedDict):
-    """The answer about one published offer."""
-
-    published_offer: PublishedOfferAnswer
-
-
-class PublishedOfferList(TypedDict):
-    """The answer about published offers."""
-
-    published_offers: list[PublishedOfferAnswer]
+OnePublishedOffer = answer(
+    "OnePublishedOffer", "The answer about one published offer.", published_offer=PublishedOfferAnswer
+)
+PublishedOfferList = answer(
+    "PublishedOfferList", "The answer about published offers.", published_offers=list[PublishedOfferAnswer]
+)

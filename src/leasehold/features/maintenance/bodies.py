@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, WithJsonSchema
 from typing_extensions import TypedDict
 
-from leasehold.api.models.base import RequestModel
+from leasehold.api.models.base import RequestModel, answer
 from leasehold.api.models.lease import (
     INSTEAD_OF_END,
     LASTING,
@@ -65,13 +65,5 @@ class MaintenanceAnswer(TypedDict):
     updated_at: str | None
 
 
-class OneMaintenance(TypedDict):
-    """The answer about one window."""
-
-    maintenance: MaintenanceAnswer
-
-
-class MaintenanceList(TypedDict):
-    """The answer about windows."""
-
-    maintenances: list[MaintenanceAnswer]
+OneMaintenance = answer("OneMaintenance", "The answer about one window.", maintenance=MaintenanceAnswer)
+MaintenanceList = answer("MaintenanceList", "The answer about windows.", maintenances=list[MaintenanceAnswer])

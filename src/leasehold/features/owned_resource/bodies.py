@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing_extensions import TypedDict
 
+from leasehold.api.models.base import answer
+
 
 class OwnedUseAnswer(TypedDict):
     """A lease that uses a resource: its id, whose it is, when and how it stands."""
@@ -29,7 +31,6 @@ class OwnedResourceAnswer(TypedDict):
     leases: list[OwnedUseAnswer]
 
 
-class OwnedResourceList(TypedDict):
-    """The answer about the resources of owners."""
-
-    owned_resources: list[OwnedResourceAnswer]
+OwnedResourceList = answer(
+    "OwnedResourceList", "The answer about the resources of owners.", owned_resources=list[OwnedResourceAnswer]
+)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing_extensions import TypedDict
 
+from leasehold.api.models.base import answer
+
 
 class RefusalCountAnswer(TypedDict):
     """How many requests were refused in one hour for one reason, by how many projects.
@@ -21,7 +23,4 @@ class RefusalCountAnswer(TypedDict):
     projects: int
 
 
-class RefusalList(TypedDict):
-    """The answer about refused requests."""
-
-    refusals: list[RefusalCountAnswer]
+RefusalList = answer("RefusalList", "The answer about refused requests.", refusals=list[RefusalCountAnswer])

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from leasehold.api.models.base import RequestModel
+from leasehold.api.models.base import RequestModel, answer
 from leasehold.api.models.from_template import OF_SERIES, Template
 from leasehold.api.models.lease import (
     INSTEAD_OF_END,
@@ -106,13 +106,5 @@ class SeriesAnswer(TypedDict):
     occurrences: list[OccurrenceAnswer]
 
 
-class OneSeries(TypedDict):
-    """The answer about one series."""
-
-    series: SeriesAnswer
-
-
-class SeriesList(TypedDict):
-    """The answer about series."""
-
-    series: list[SeriesAnswer]
+OneSeries = answer("OneSeries", "The answer about one series.", series=SeriesAnswer)
+SeriesList = answer("SeriesList", "The answer about series.", series=list[SeriesAnswer])

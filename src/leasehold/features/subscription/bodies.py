@@ -7,7 +7,7 @@ from typing import Annotated, NotRequired
 from pydantic import AfterValidator, Field, WithJsonSchema
 from typing_extensions import TypedDict
 
-from leasehold.api.models.base import RequestModel
+from leasehold.api.models.base import RequestModel, answer
 from leasehold.features.subscription.model import SUBSCRIBABLE, ChannelName
 from leasehold.features.subscription.webhook import LONGEST_URL
 from leasehold.model.event_log import EVENT_TYPES
@@ -79,16 +79,8 @@ class SubscriptionAnswer(TypedDict):
     secret: NotRequired[str]
 
 
-class OneSubscription(TypedDict):
-    """The answer about one subscription."""
-
-    subscription: SubscriptionAnswer
-
-
-class SubscriptionList(TypedDict):
-    """The answer about subscriptions."""
-
-    subscriptions: list[SubscriptionAnswer]
+OneSubscription = answer("OneSubscription", "The answer about one subscription.", subscription=SubscriptionAnswer)
+SubscriptionList = answer("SubscriptionList", "The answer about subscriptions.", subscriptions=list[SubscriptionAnswer])
 
 
 class DeadLetterAnswer(TypedDict):
@@ -102,7 +94,6 @@ class DeadLetterAnswer(TypedDict):
     error: str
 
 
-class DeadLetterList(TypedDict):
-    """The answer about dead letters, in the order of the log."""
-
-    dead_letters: list[DeadLetterAnswer]
+DeadLetterList = answer(
+    "DeadLetterList", "The answer about dead letters, in the order of the log.", dead_letters=list[DeadLetterAnswer]
+)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from leasehold.api.models.base import RequestModel
+from leasehold.api.models.base import RequestModel, answer
 from leasehold.api.models.from_template import Template  # noqa: TC001 - read at run time
 from leasehold.api.models.lease import (
     MOST_EVENTS,
@@ -100,13 +100,5 @@ class TemplateAnswer(TypedDict):
     retry_seconds: int | None
 
 
-class OneTemplate(TypedDict):
-    """The answer about one template."""
-
-    template: TemplateAnswer
-
-
-class TemplateList(TypedDict):
-    """The answer about templates."""
-
-    templates: list[TemplateAnswer]
+OneTemplate = answer("OneTemplate", "The answer about one template.", template=TemplateAnswer)
+TemplateList = answer("TemplateList", "The answer about templates.", templates=list[TemplateAnswer])

@@ -7,6 +7,8 @@ from typing import Any
 from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
+from leasehold.api.models.base import answer
+
 
 @with_config(ConfigDict(extra="forbid"))
 class RowTypeAnswer(TypedDict):
@@ -124,7 +126,4 @@ last. With `as_of` it is the timeline as it was known at that moment.
 """
 
 
-class OneTimeline(TypedDict):
-    """The answer about the timeline."""
-
-    timeline: TimelineAnswer
+OneTimeline = answer("OneTimeline", "The answer about the timeline.", timeline=TimelineAnswer)

@@ -10,20 +10,17 @@ from leasehold.api import strict
 from leasehold.api.call import Reply
 from leasehold.api.dates import to_iso
 from leasehold.api.paging import ListKeys
+from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, rule
 from leasehold.api.route import CREATED, EVERY, GONE, V1_2, Noun
 from leasehold.cloud.asked_once import asked_once
-from leasehold.features.alarm import rules
 from leasehold.features.alarm import use as alarms
 from leasehold.features.alarm.bodies import AlarmCreation, AlarmList, OneAlarm
 from leasehold.features.alarm.model import AlarmDraft
-from leasehold.features.alarm.rules import RULES
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
     from leasehold.features.alarm.bodies import AlarmAnswer, WatchedAnswer
     from leasehold.features.alarm.model import Alarm
-
-__all__ = ["ROUTES", "RULES"]
 
 UNCHECKED = "It was not checked yet."
 LISTED = ListKeys(texts=("name", "state"), sorts=("created_at", "name", "state", "changed_at", "checked_at"))
@@ -86,9 +83,26 @@ def show_alarm(found: Alarm) -> AlarmAnswer:
 
 _ALARM = Noun("alarm_id", "alarm", alarms.ALARMS.get)
 _ALL, _ONE = "/v1/alarms", "/v1/alarms/{alarm_id}"
+
+GET = "leasehold:alarms:get"
+POST = "leasehold:alarms:post"
+DELETE = "leasehold:alarms:delete"
+
+RULES = [
+    rule(
+        GET,
+        READER_OR_ADMIN,
+        "Show the capacity alarms of a project; only administrators list those of all projects.",
+        f"GET {_ALL}",
+        f"GET {_ONE}",
+    ),
+    rule(POST, MEMBER_OR_ADMIN, "Make a capacity alarm for a project.", f"POST {_ALL}"),
+    rule(DELETE, MEMBER_OR_ADMIN, "Delete a capacity alarm of a project.", f"DELETE {_ONE}"),
+]
+
 ROUTES = (
-    V1_2("GET", _ALL, list_alarms, (rules.GET,), None, AlarmList, query=EVERY, filters=LISTED.query),
-    V1_2("POST", _ALL, create, (rules.POST,), AlarmCreation, OneAlarm, CREATED),
-    V1_2("GET", _ONE, show, (rules.GET,), None, OneAlarm, noun=_ALARM),
-    V1_2("DELETE", _ONE, delete, (rules.DELETE,), success=GONE, noun=_ALARM),
+    V1_2("GET", _ALL, list_alarms, (GET,), None, AlarmList, query=EVERY, filters=LISTED.query),
+    V1_2("POST", _ALL, create, (POST,), AlarmCreation, OneAlarm, CREATED),
+    V1_2("GET", _ONE, show, (GET,), None, OneAlarm, noun=_ALARM),
+    V1_2("DELETE", _ONE, delete, (DELETE,), success=GONE, noun=_ALARM),
 )

@@ -5,19 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold.api.call import Reply
+from leasehold.api.policies.base import admin_only
 from leasehold.api.route import ACCEPTED, V1_3
-from leasehold.features.audit import rules
 from leasehold.features.audit.bodies import OneAudit
 from leasehold.features.audit.options import AuditSettings
-from leasehold.features.audit.rules import RULES
 from leasehold.features.audit.use import ask_for_round, read_report
 from leasehold.features.audit.view import show_audit
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
     from leasehold.features.audit.model import AuditRound
-
-__all__ = ["ROUTES", "RULES"]
 
 
 def show(call: Call) -> Reply:
@@ -42,7 +39,16 @@ def _reply(call: Call, last: AuditRound | None) -> Reply:
 
 
 _PATH = "/v1/audit"
+
+GET = "leasehold:audit:get"
+POST = "leasehold:audit:post"
+
+RULES = [
+    admin_only(GET, "Show what the periodic audit has found last.", "GET", _PATH),
+    admin_only(POST, "Ask for a round of the periodic audit now.", "POST", _PATH),
+]
+
 ROUTES = (
-    V1_3("GET", _PATH, show, (rules.GET,), None, OneAudit),
-    V1_3("POST", _PATH, ask, (rules.POST,), None, OneAudit, ACCEPTED),
+    V1_3("GET", _PATH, show, (GET,), None, OneAudit),
+    V1_3("POST", _PATH, ask, (POST,), None, OneAudit, ACCEPTED),
 )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from leasehold.api.call import Reply
+from leasehold.api.policies.base import READER_OR_ADMIN, rule
 from leasehold.api.route import V1_3, Parameter
-from leasehold.features.availability import region, rules
+from leasehold.features.availability import region
 from leasehold.features.availability.bodies import (
     AskableList,
     OneAvailability,
@@ -18,7 +19,6 @@ from leasehold.features.availability.bodies import (
     WindowSearch,
 )
 from leasehold.features.availability.here import QUERY, search_here, show_here
-from leasehold.features.availability.rules import RULES
 from leasehold.leasing.resources.property import askable
 from leasehold.model.resource import HOST
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from leasehold.api.call import Call
     from leasehold.features.availability.bodies import AskableAnswer
     from leasehold.leasing.resources.property import Askable
-
-__all__ = ["ROUTES", "RULES"]
 
 
 def show(call: Call) -> Reply:
@@ -68,38 +66,52 @@ def show_askable(found: Askable) -> AskableAnswer:
 
 
 _PATH: Final = "/v1/availability"
+
+GET = "leasehold:availability:get"
+SEARCH = "leasehold:availability:search"
+GET_PROPERTIES = "leasehold:availability:get_properties"
+GET_REGIONS = "leasehold:regions:get"
+
+# Everybody may ask, because the answers say how many and not who. What is free in another region is decided by the
+# rules of that region's own service.
+RULES = [
+    rule(GET, READER_OR_ADMIN, "Ask how much of a resource type is free, and when.", f"GET {_PATH}"),
+    rule(
+        SEARCH, READER_OR_ADMIN, "Search the first windows in which a lease would be granted.", f"POST {_PATH}/search"
+    ),
+    rule(
+        GET_PROPERTIES,
+        READER_OR_ADMIN,
+        "List by which properties leases can choose resources, without those that are private.",
+        f"GET {_PATH}/properties",
+    ),
+    rule(
+        GET_REGIONS,
+        READER_OR_ADMIN,
+        "List the regions, and ask their services how much is free there.",
+        "GET /v1/regions",
+        "GET /v1/regions/availability",
+        "POST /v1/regions/availability/search",
+    ),
+]
+
 _EVERYWHERE: Final = "/v1/regions/availability"
 _NAMED = Parameter("query", "Regions by their names, several by commas; all of them without it", {"type": "string"})
 ROUTES = (
-    V1_3("GET", _PATH, show, (rules.GET,), None, OneAvailability, query=QUERY, open_query=True),
-    V1_3("POST", f"{_PATH}/search", search, (rules.SEARCH,), WindowSearch, WindowList),
-    V1_3(
-        "GET",
-        f"{_PATH}/properties",
-        list_properties,
-        (rules.GET_PROPERTIES,),
-        None,
-        AskableList,
-        query=("resource_type",),
-    ),
-    V1_3("GET", "/v1/regions", region.list_regions, (rules.GET_REGIONS,), None, RegionList),
+    V1_3("GET", _PATH, show, (GET,), None, OneAvailability, query=QUERY, open_query=True),
+    V1_3("POST", f"{_PATH}/search", search, (SEARCH,), WindowSearch, WindowList),
+    V1_3("GET", f"{_PATH}/properties", list_properties, (GET_PROPERTIES,), None, AskableList, query=("resource_type",)),
+    V1_3("GET", "/v1/regions", region.list_regions, (GET_REGIONS,), None, RegionList),
     V1_3(
         "GET",
         _EVERYWHERE,
         region.show,
-        (rules.GET_REGIONS, rules.GET),
+        (GET_REGIONS, GET),
         None,
         RegionAvailabilityList,
         query=region.QUERY,
         open_query=True,
         parameters={region.REGION: _NAMED},
     ),
-    V1_3(
-        "POST",
-        f"{_EVERYWHERE}/search",
-        region.search,
-        (rules.GET_REGIONS, rules.SEARCH),
-        RegionSearch,
-        RegionWindowsList,
-    ),
+    V1_3("POST", f"{_EVERYWHERE}/search", region.search, (GET_REGIONS, SEARCH), RegionSearch, RegionWindowsList),
 )

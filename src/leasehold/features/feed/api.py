@@ -7,21 +7,18 @@ from typing import TYPE_CHECKING, Final
 
 from leasehold.api.call import Reply, Text
 from leasehold.api.paging import ListKeys
+from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, rule
 from leasehold.api.route import CREATED, EVERY, GONE, V1_3, Noun, Route
-from leasehold.features.feed import rules
 from leasehold.features.feed import use as feeds
 from leasehold.features.feed.bodies import FeedCreation, FeedList, OneFeed
 from leasehold.features.feed.calendar import write_calendar
 from leasehold.features.feed.model import UnknownFeedError
-from leasehold.features.feed.rules import RULES
 from leasehold.model.caller import Caller
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
     from leasehold.features.feed.bodies import FeedAnswer
     from leasehold.features.feed.model import Feed
-
-__all__ = ["ROUTES", "RULES"]
 
 LOG = logging.getLogger(__name__)
 
@@ -96,11 +93,38 @@ def show_new(feed: Feed, url: str) -> FeedAnswer:
 
 _FEED = Noun("feed_id", "feed", feeds.FEEDS.get)
 _ALL, _ONE = "/v1/feeds", "/v1/feeds/{feed_id}"
+
+GET = "leasehold:feeds:get"
+POST = "leasehold:feeds:post"
+DELETE = "leasehold:feeds:delete"
+
+RULES = [
+    rule(
+        GET,
+        READER_OR_ADMIN,
+        "Show the calendar feeds of a project without their addresses; only administrators list those of all projects.",
+        f"GET {_ALL}",
+        f"GET {_ONE}",
+    ),
+    rule(
+        POST,
+        MEMBER_OR_ADMIN,
+        "Make a calendar feed of the leases of a project: whoever has its address reads them without a login.",
+        f"POST {_ALL}",
+    ),
+    rule(
+        DELETE,
+        MEMBER_OR_ADMIN,
+        "Delete a calendar feed of a project; its address answers nobody any more.",
+        f"DELETE {_ONE}",
+    ),
+]
+
 ROUTES = (
-    V1_3("GET", _ALL, list_feeds, (rules.GET,), None, FeedList, query=EVERY, filters=LISTED.query),
-    V1_3("POST", _ALL, create, (rules.POST,), FeedCreation, OneFeed, CREATED),
-    V1_3("GET", _ONE, show, (rules.GET,), None, OneFeed, noun=_FEED),
-    V1_3("DELETE", _ONE, delete, (rules.GET, rules.DELETE), success=GONE, noun=_FEED),
+    V1_3("GET", _ALL, list_feeds, (GET,), None, FeedList, query=EVERY, filters=LISTED.query),
+    V1_3("POST", _ALL, create, (POST,), FeedCreation, OneFeed, CREATED),
+    V1_3("GET", _ONE, show, (GET,), None, OneFeed, noun=_FEED),
+    V1_3("DELETE", _ONE, delete, (GET, DELETE), success=GONE, noun=_FEED),
     # At every microversion: calendar programs ask for none.
     Route("GET", "/v1/feeds/{token}.ics", read, answer=str, media_type=CALENDAR_TYPE, public=True),
 )

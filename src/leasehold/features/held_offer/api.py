@@ -13,16 +13,16 @@ from leasehold.api.models.lease import OneLease
 from leasehold.api.once import fingerprint, idempotency_key
 from leasehold.api.paging import ListKeys
 from leasehold.api.policies import lease as lease_rules
+from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, rule
 from leasehold.api.route import CREATED, EVERY, GONE, V1_3, Noun
 from leasehold.api.spans import ending_as_sent, named_as_sent, parse_window
 from leasehold.api.strict import check_reservations
 from leasehold.api.views.holding import show_holdings
 from leasehold.api.views.lease import show_lease
-from leasehold.features.held_offer import rules, use
+from leasehold.features.held_offer import use
 from leasehold.features.held_offer.bodies import OfferCreation, OfferList, OneOffer
 from leasehold.features.held_offer.model import OfferState, state_of
 from leasehold.features.held_offer.options import OfferSettings
-from leasehold.features.held_offer.rules import RULES
 from leasehold.leasing.reading.holding import list_holdings
 from leasehold.model.refused import Operation
 
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from leasehold.api.call import Call
     from leasehold.features.held_offer.bodies import OfferAnswer
     from leasehold.model.lease import Lease
-
-__all__ = ["ROUTES", "RULES"]
 
 LISTED = ListKeys(sorts=("expires_at",))
 
@@ -103,29 +101,44 @@ def _shown(call: Call, lease: Lease, now: datetime) -> OfferAnswer:
 
 
 _ALL, _ONE, _NOUN = "/v1/offers", "/v1/offers/{offer_id}", Noun("offer_id", "offer", use.get_offer)
+
+GET = "leasehold:offers:get"
+POST = "leasehold:offers:post"
+ACCEPT = "leasehold:offers:accept"
+DELETE = "leasehold:offers:delete"
+
+RULES = [
+    rule(
+        GET,
+        READER_OR_ADMIN,
+        "Show the offers of a project; only administrators list those of all projects.",
+        f"GET {_ALL}",
+        f"GET {_ONE}",
+    ),
+    rule(POST, MEMBER_OR_ADMIN, "Have resources held for an offer; blazar:leases:post is needed too.", f"POST {_ALL}"),
+    rule(
+        ACCEPT,
+        MEMBER_OR_ADMIN,
+        "Accept an offer, which makes it a lease; blazar:leases:post is needed too.",
+        f"POST {_ONE}/accept",
+    ),
+    rule(DELETE, MEMBER_OR_ADMIN, "Give an offer up.", f"DELETE {_ONE}"),
+]
+
 ROUTES = [
-    V1_3("GET", _ALL, list_offers, (rules.GET,), None, OfferList, query=EVERY, filters=LISTED.query),
+    V1_3("GET", _ALL, list_offers, (GET,), None, OfferList, query=EVERY, filters=LISTED.query),
     V1_3(
         "POST",
         _ALL,
         create,
-        (rules.POST, lease_rules.POST),
+        (POST, lease_rules.POST),
         OfferCreation,
         OneOffer,
         CREATED,
         headers=("Idempotency-Key",),
         counts=Operation.OFFER,
     ),
-    V1_3("GET", _ONE, show, (rules.GET,), None, OneOffer, noun=_NOUN),
-    V1_3("DELETE", _ONE, delete, (rules.GET, rules.DELETE), success=GONE, noun=_NOUN),
-    V1_3(
-        "POST",
-        f"{_ONE}/accept",
-        accept,
-        (rules.GET, rules.ACCEPT, lease_rules.POST),
-        None,
-        OneLease,
-        CREATED,
-        noun=_NOUN,
-    ),
+    V1_3("GET", _ONE, show, (GET,), None, OneOffer, noun=_NOUN),
+    V1_3("DELETE", _ONE, delete, (GET, DELETE), success=GONE, noun=_NOUN),
+    V1_3("POST", f"{_ONE}/accept", accept, (GET, ACCEPT, lease_rules.POST), None, OneLease, CREATED, noun=_NOUN),
 ]

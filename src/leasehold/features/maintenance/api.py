@@ -9,13 +9,14 @@ from leasehold.api.dates import to_record, to_wire
 from leasehold.api.lease_filter import FILTERS as LEASE_KEYS
 from leasehold.api.lease_filter import asked_part
 from leasehold.api.listing import Listing
+from leasehold.api.policies.base import admin_only
+from leasehold.api.policies.lease import CHANGE_MAINTENANCE
 from leasehold.api.route import CREATED, GONE, V1_2
 from leasehold.api.spans import ending_as_sent, named_as_sent, parse_window
 from leasehold.api.versions import FILTERS
 from leasehold.features.maintenance import use as windows
 from leasehold.features.maintenance.bodies import MaintenanceCreation, MaintenanceList, OneMaintenance
 from leasehold.features.maintenance.model import MaintenanceDraft, OnConflict
-from leasehold.features.maintenance.rules import DELETE, GET, POST, RULES
 from leasehold.leasing.reading import queries
 from leasehold.model.refused import Operation
 from leasehold.model.resource import MAINTENANCE
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from leasehold.api.call import Call
     from leasehold.features.maintenance.bodies import MaintenanceAnswer
     from leasehold.model.lease import Lease
-
-__all__ = ["ROUTES", "RULES"]
 
 
 def list_maintenances(call: Call) -> Reply:
@@ -82,6 +81,17 @@ def show_maintenance(lease: Lease) -> MaintenanceAnswer:
 
 
 _ALL, _ONE = "/v1/maintenances", "/v1/maintenances/{maintenance_id}"
+
+GET = "leasehold:maintenances:get"
+POST = "leasehold:maintenances:post"
+DELETE = CHANGE_MAINTENANCE
+
+RULES = [
+    admin_only(GET, "List maintenance windows, or show one.", "GET", _ALL),
+    admin_only(POST, "Make a maintenance window, and move the leases on its hosts.", "POST", _ALL),
+    admin_only(DELETE, "Delete a maintenance window, or amend its lease.", "DELETE", _ONE),
+]
+
 ROUTES = (
     V1_2("GET", _ALL, list_maintenances, (GET,), None, MaintenanceList, filters=("limit", "marker", *LEASE_KEYS)),
     V1_2("POST", _ALL, create, (POST,), MaintenanceCreation, OneMaintenance, CREATED, counts=Operation.MAINTENANCE),

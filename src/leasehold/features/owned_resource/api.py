@@ -6,17 +6,15 @@ from typing import TYPE_CHECKING
 
 from leasehold.api.call import Reply
 from leasehold.api.paging import ListKeys
+from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, rule
 from leasehold.api.route import EVERY, GONE, V1_3
-from leasehold.features.owned_resource import rules, use
+from leasehold.features.owned_resource import use
 from leasehold.features.owned_resource.bodies import OwnedResourceList
-from leasehold.features.owned_resource.rules import RULES
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
     from leasehold.features.owned_resource.bodies import OwnedResourceAnswer
     from leasehold.features.owned_resource.model import OwnedResource
-
-__all__ = ["ROUTES", "RULES"]
 
 LISTED = ListKeys(texts=("name", "health"), switches=("reservable",), sorts=("name", "resource_type"))
 
@@ -66,16 +64,26 @@ def show_owned(owned: OwnedResource) -> OwnedResourceAnswer:
 
 
 _ALL = "/v1/owned-resources"
-ROUTES = (
-    V1_3(
-        "GET",
-        "/v1/owned-resources",
-        list_owned,
-        (rules.GET,),
-        None,
-        OwnedResourceList,
-        query=EVERY,
-        filters=LISTED.query,
+
+GET = "leasehold:owned_resources:get"
+END_LEASE = "leasehold:owned_resources:end_lease"
+
+RULES = [
+    rule(
+        GET,
+        READER_OR_ADMIN,
+        "Show the resources that a project owns, and which leases use them; only administrators list those of all.",
+        f"GET {_ALL}",
     ),
-    V1_3("DELETE", "/v1/owned-leases/{owned_id}", end_lease, (rules.END_LEASE,), success=GONE),
+    rule(
+        END_LEASE,
+        MEMBER_OR_ADMIN,
+        "Delete a lease of any project all of whose resources the caller's project owns.",
+        "DELETE /v1/owned-leases/{owned_id}",
+    ),
+]
+
+ROUTES = (
+    V1_3("GET", _ALL, list_owned, (GET,), None, OwnedResourceList, query=EVERY, filters=LISTED.query),
+    V1_3("DELETE", "/v1/owned-leases/{owned_id}", end_lease, (END_LEASE,), success=GONE),
 )

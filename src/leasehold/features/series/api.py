@@ -12,22 +12,19 @@ from leasehold.api.handlers.lease import asking_once, check_giving_back, check_g
 from leasehold.api.once import fingerprint, idempotency_key
 from leasehold.api.paging import ListKeys
 from leasehold.api.policies import lease as lease_rules
+from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, rule
 from leasehold.api.route import CREATED, EVERY, GONE, V1_2, Noun
 from leasehold.api.spans import ending_as_sent, named_as_sent, parse_window
 from leasehold.api.strict import KEYS, check_reservation, check_reservations
-from leasehold.features.series import rules
 from leasehold.features.series import use as many
 from leasehold.features.series.bodies import OneSeries, SeriesAmendment, SeriesCreation, SeriesList
 from leasehold.features.series.model import SeriesChanges, SeriesDraft
-from leasehold.features.series.rules import RULES
 from leasehold.leasing.callers_name import act_in_callers_name
 from leasehold.leasing.requests import place_of
 from leasehold.model.errors import InvalidDateError
 from leasehold.model.terms.ending import OnEnd
 from leasehold.model.terms.heal_policy import chosen
 from leasehold.model.windows import Window
-
-__all__ = ["ROUTES", "RULES"]
 
 LISTED = ListKeys(texts=("name",), sorts=("created_at", "name", "updated_at"))
 
@@ -159,12 +156,36 @@ def _dates(window: Window) -> PlannedAnswer:
 
 _SERIES = Noun("series_id", "series", many.SERIES.get)
 _ALL, _ONE = "/v1/series", "/v1/series/{series_id}"
-_GRANTS, _AMENDS = (rules.POST, lease_rules.POST), (rules.GET, rules.PUT, lease_rules.PUT)
-_DELETES = (rules.GET, rules.DELETE, lease_rules.DELETE)
+
+GET = "leasehold:series:get"
+POST = "leasehold:series:post"
+PUT = "leasehold:series:put"
+DELETE = "leasehold:series:delete"
+
+RULES = [
+    rule(
+        GET,
+        READER_OR_ADMIN,
+        "Show the series of leases of a project; only administrators list those of all projects.",
+        f"GET {_ALL}",
+        f"GET {_ONE}",
+    ),
+    rule(POST, MEMBER_OR_ADMIN, "Create a series of leases; blazar:leases:post is needed too.", f"POST {_ALL}"),
+    rule(PUT, MEMBER_OR_ADMIN, "Amend a series of leases; blazar:leases:put is needed too.", f"PUT {_ONE}"),
+    rule(
+        DELETE,
+        MEMBER_OR_ADMIN,
+        "Delete a series and its leases; blazar:leases:delete is needed too.",
+        f"DELETE {_ONE}",
+    ),
+]
+
+_GRANTS, _AMENDS = (POST, lease_rules.POST), (GET, PUT, lease_rules.PUT)
+_DELETES = (GET, DELETE, lease_rules.DELETE)
 ROUTES = (
-    V1_2("GET", _ALL, list_series, (rules.GET,), None, SeriesList, query=EVERY, filters=LISTED.query),
+    V1_2("GET", _ALL, list_series, (GET,), None, SeriesList, query=EVERY, filters=LISTED.query),
     V1_2("POST", _ALL, create, _GRANTS, SeriesCreation, OneSeries, CREATED, headers=("Idempotency-Key",)),
-    V1_2("GET", _ONE, show, (rules.GET,), None, OneSeries, noun=_SERIES),
+    V1_2("GET", _ONE, show, (GET,), None, OneSeries, noun=_SERIES),
     V1_2("PUT", _ONE, amend, _AMENDS, SeriesAmendment, OneSeries, noun=_SERIES),
     V1_2("DELETE", _ONE, delete, _DELETES, success=GONE, noun=_SERIES),
 )

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from leasehold.api.call import Reply
 from leasehold.api.dates import to_iso
 from leasehold.api.paging import LONGEST_PAGE, ListKeys
+from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, rule
 from leasehold.api.route import CREATED, EVERY, GONE, V1_2, Noun
-from leasehold.features.subscription import rules
 from leasehold.features.subscription import use as subscriptions
 from leasehold.features.subscription.bodies import (
     DeadLetterList,
@@ -19,15 +19,12 @@ from leasehold.features.subscription.bodies import (
     SubscriptionList,
 )
 from leasehold.features.subscription.model import ChannelName
-from leasehold.features.subscription.rules import RULES
 from leasehold.model.event_log import BEGINNING, read_cursor, read_event_id
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
     from leasehold.features.subscription.bodies import DeadLetterAnswer, SubscriptionAnswer
     from leasehold.features.subscription.model import DeadLetter, Subscription
-
-__all__ = ["ROUTES", "RULES"]
 
 LISTED = ListKeys(
     texts=("channel", "target", "status", "lease_id"),
@@ -146,12 +143,47 @@ def show_dead_letter(letter: DeadLetter) -> DeadLetterAnswer:
 
 _NOUN = Noun("subscription_id", "subscription", subscriptions.get_subscription)
 _ALL, _ONE = "/v1/subscriptions", "/v1/subscriptions/{subscription_id}"
+
+GET = "leasehold:subscriptions:get"
+POST = "leasehold:subscriptions:post"
+DELETE = "leasehold:subscriptions:delete"
+REPLAY = "leasehold:subscriptions:replay"
+
+RULES = [
+    rule(
+        GET,
+        READER_OR_ADMIN,
+        "Show the subscriptions of a project and their dead letters; only administrators see those of all projects.",
+        f"GET {_ALL}",
+        f"GET {_ONE}",
+        f"GET {_ONE}/dead-letters",
+    ),
+    rule(
+        POST,
+        MEMBER_OR_ADMIN,
+        "Subscribe to the events of a project; only administrators subscribe to those of all projects.",
+        f"POST {_ALL}",
+    ),
+    rule(
+        DELETE,
+        MEMBER_OR_ADMIN,
+        "Delete a subscription of a project; only administrators delete those of all projects.",
+        f"DELETE {_ONE}",
+    ),
+    rule(
+        REPLAY,
+        MEMBER_OR_ADMIN,
+        "Send events of a subscription again, or go on with one that is suspended.",
+        f"POST {_ONE}/replay",
+    ),
+]
+
 _DEAD, _READING = f"{_ONE}/dead-letters", ("after", "limit")
 ROUTES = (
-    V1_2("GET", _ALL, list_subscriptions, (rules.GET,), None, SubscriptionList, query=EVERY, filters=LISTED.query),
-    V1_2("POST", _ALL, create, (rules.POST,), SubscriptionCreation, OneSubscription, CREATED),
-    V1_2("GET", _ONE, show, (rules.GET,), None, OneSubscription, noun=_NOUN),
-    V1_2("DELETE", _ONE, delete, (rules.DELETE,), success=GONE, noun=_NOUN),
-    V1_2("GET", _DEAD, list_dead_letters, (rules.GET,), None, DeadLetterList, query=_READING, noun=_NOUN),
-    V1_2("POST", f"{_ONE}/replay", replay, (rules.REPLAY,), Replay, OneSubscription, noun=_NOUN),
+    V1_2("GET", _ALL, list_subscriptions, (GET,), None, SubscriptionList, query=EVERY, filters=LISTED.query),
+    V1_2("POST", _ALL, create, (POST,), SubscriptionCreation, OneSubscription, CREATED),
+    V1_2("GET", _ONE, show, (GET,), None, OneSubscription, noun=_NOUN),
+    V1_2("DELETE", _ONE, delete, (DELETE,), success=GONE, noun=_NOUN),
+    V1_2("GET", _DEAD, list_dead_letters, (GET,), None, DeadLetterList, query=_READING, noun=_NOUN),
+    V1_2("POST", f"{_ONE}/replay", replay, (REPLAY,), Replay, OneSubscription, noun=_NOUN),
 )

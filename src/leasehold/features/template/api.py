@@ -10,9 +10,9 @@ from leasehold.api.dates import to_iso
 from leasehold.api.handlers.lease import asking_once
 from leasehold.api.models.base import read
 from leasehold.api.paging import ListKeys
+from leasehold.api.policies.base import ADMIN, MEMBER_OR_ADMIN, READER_OR_ADMIN, rule
 from leasehold.api.route import CREATED, EVERY, GONE, V1_3, Noun
 from leasehold.api.strict import check_reservations
-from leasehold.features.template import rules
 from leasehold.features.template import use as templates
 from leasehold.features.template.bodies import (
     OneTemplate,
@@ -22,7 +22,6 @@ from leasehold.features.template.bodies import (
     TemplateName,
 )
 from leasehold.features.template.model import KEYS, TemplateDraft, added_keys
-from leasehold.features.template.rules import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from leasehold.api.call import Call
     from leasehold.features.template.bodies import TemplateAnswer
     from leasehold.features.template.model import Template
-
-__all__ = ["FILLERS", "ROUTES", "RULES"]
 
 KEY: Final = "template"
 LISTED = ListKeys(texts=("name",), switches=("public",), sorts=("created_at", "name", "updated_at"))
@@ -54,7 +51,7 @@ def create(call: Call, body: TemplateCreation) -> Reply:
     what depends on the moment: what is free, the limits, and whether a policy lets the user of the template ask for it.
     """
     if body.public:
-        call.api.policies.require(rules.PUBLIC, call.caller, call.caller)
+        call.api.policies.require(PUBLIC, call.caller, call.caller)
     check_reservations(body.reservations, lambda each: call.service.types.installed(each.resource_type))
     draft = TemplateDraft(body.name, body.description, body.public, _kept(body.model_dump(include=set(KEYS))))
     with asking_once(call) as service:
@@ -74,7 +71,7 @@ def amend(call: Call, template: Template, body: TemplateAmendment) -> Reply:
     """
     public = template.public if body.public is None else body.public
     if template.public or public:
-        call.api.policies.require(rules.PUBLIC, call.caller, template)
+        call.api.policies.require(PUBLIC, call.caller, template)
     check_reservations(body.reservations, lambda each: call.service.types.installed(each.resource_type))
     changed = body.model_dump(include=set(KEYS) & body.model_fields_set)
     draft = TemplateDraft(
@@ -91,7 +88,7 @@ def amend(call: Call, template: Template, body: TemplateAmendment) -> Reply:
 def delete(call: Call, template: Template) -> Reply:
     """Delete a lease template. Leases that were made from it stay."""
     if template.public:
-        call.api.policies.require(rules.PUBLIC, call.caller, template)
+        call.api.policies.require(PUBLIC, call.caller, template)
     templates.TEMPLATES.delete(call.service, template.id)
     return Reply()
 
@@ -129,7 +126,7 @@ def added(call: Call, sent: Mapping[str, Any], wanted: Mapping[str, Collection[s
     word = read(TemplateName, {KEY: sent[KEY]}, call.version).template
     if word is None:
         return {}
-    call.api.policies.require(rules.GET, call.caller, call.caller)
+    call.api.policies.require(GET, call.caller, call.caller)
     return added_keys(templates.meant_template(call.service, call.caller.project_id, word).request, sent, wanted)
 
 
@@ -138,10 +135,54 @@ _TEMPLATE = Noun("template_id", "template", templates.TEMPLATES.get)
 # Everybody reads a public one.
 _READ = replace(_TEMPLATE, shared=lambda template: template.public)
 _ALL, _ONE = "/v1/lease-templates", "/v1/lease-templates/{template_id}"
+
+GET = "leasehold:templates:get"
+POST = "leasehold:templates:post"
+PUT = "leasehold:templates:put"
+DELETE = "leasehold:templates:delete"
+PUBLIC = "leasehold:templates:public"
+
+_MAKER_OR_MANAGER = (
+    "(rule:project_member_api and user_id:%(user_id)s) or (role:manager and project_id:%(project_id)s) or rule:admin"
+)
+"""Who made it and is a member still, a manager of its project, or an administrator."""
+
+RULES = [
+    rule(
+        GET,
+        READER_OR_ADMIN,
+        "Show the lease templates of a project and the public ones, and use them in a request (`template`); only "
+        "administrators list those of all projects.",
+        f"GET {_ALL}",
+        f"GET {_ONE}",
+    ),
+    rule(POST, MEMBER_OR_ADMIN, "Make a lease template for a project.", f"POST {_ALL}"),
+    rule(
+        PUT,
+        _MAKER_OR_MANAGER,
+        "Change a lease template of a project: its maker, a manager of the project, or an administrator.",
+        f"PUT {_ONE}",
+    ),
+    rule(
+        DELETE,
+        _MAKER_OR_MANAGER,
+        "Delete a lease template of a project: its maker, a manager of the project, or an administrator.",
+        f"DELETE {_ONE}",
+    ),
+    rule(
+        PUBLIC,
+        ADMIN,
+        "Make a lease template that every project sees and uses (`public`), and change or delete such a one.",
+        f"POST {_ALL}",
+        f"PUT {_ONE}",
+        f"DELETE {_ONE}",
+    ),
+]
+
 ROUTES = (
-    V1_3("GET", _ALL, list_templates, (rules.GET,), None, TemplateList, query=EVERY, filters=LISTED.query),
-    V1_3("POST", _ALL, create, (rules.POST,), TemplateCreation, OneTemplate, CREATED),
-    V1_3("GET", _ONE, show, (rules.GET,), None, OneTemplate, noun=_READ),
-    V1_3("PUT", _ONE, amend, (rules.PUT,), TemplateAmendment, OneTemplate, noun=_TEMPLATE),
-    V1_3("DELETE", _ONE, delete, (rules.DELETE,), success=GONE, noun=_TEMPLATE),
+    V1_3("GET", _ALL, list_templates, (GET,), None, TemplateList, query=EVERY, filters=LISTED.query),
+    V1_3("POST", _ALL, create, (POST,), TemplateCreation, OneTemplate, CREATED),
+    V1_3("GET", _ONE, show, (GET,), None, OneTemplate, noun=_READ),
+    V1_3("PUT", _ONE, amend, (PUT,), TemplateAmendment, OneTemplate, noun=_TEMPLATE),
+    V1_3("DELETE", _ONE, delete, (DELETE,), success=GONE, noun=_TEMPLATE),
 )

@@ -11,12 +11,11 @@ from leasehold.api.call import Reply, Text
 from leasehold.api.handlers.lease_then import AS_OF
 from leasehold.api.json_bytes import as_json
 from leasehold.api.paging import asked_page
+from leasehold.api.policies.base import READER_OR_ADMIN, admin_only, rule
 from leasehold.api.route import V1_3
 from leasehold.api.spans import USUAL
-from leasehold.features.timeline import rules
 from leasehold.features.timeline.bodies import OneTimeline
 from leasehold.features.timeline.rows import FILTER, Eyes
-from leasehold.features.timeline.rules import RULES
 from leasehold.features.timeline.use import MOST_ROWS, TimelineQuestion, timeline_of
 from leasehold.features.timeline.view import show_timeline
 from leasehold.model.errors import ForbiddenError, InvalidDateError
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from leasehold.api.call import Call
-
-__all__ = ["ROUTES", "RULES"]
 
 QUERY: Final = ("from", "to", "resource_type", FILTER, AS_OF, "limit", "marker")
 IF_NONE_MATCH: Final = "If-None-Match"
@@ -51,7 +48,7 @@ def show(call: Call) -> Reply:
     which resource is which, and may ask for what was known `as_of` a moment. With `If-None-Match` an answer that has
     not changed is 304.
     """
-    eyes = Eyes(call.caller, call.sight, call.api.policies.allows(rules.GET_ALL, call.caller, call.caller))
+    eyes = Eyes(call.caller, call.sight, call.api.policies.allows(GET_ALL, call.caller, call.caller))
     limit, marker = asked_page(call)
     question = TimelineQuestion(
         types=[each.strip() for each in (call.query("resource_type") or HOST).split(",")],
@@ -85,7 +82,7 @@ def _as_of(call: Call, eyes: Eyes) -> datetime | None:
         return None
     if not eyes.everything:
         message = "Only operators ask what was known at a moment; leave as_of out."
-        raise ForbiddenError(message, field=AS_OF, details={"rule": rules.GET_ALL})
+        raise ForbiddenError(message, field=AS_OF, details={"rule": GET_ALL})
     return dates.parse_moment(text, version=call.version, now=call.service.now(), field=AS_OF)
 
 
@@ -119,4 +116,19 @@ def _accepts_gzip(header: str) -> bool:
     return False
 
 
-ROUTES = (V1_3("GET", rules.PATH, show, (rules.GET,), None, OneTimeline, query=QUERY, headers=(IF_NONE_MATCH,)),)
+GET = "leasehold:timeline:get"
+GET_ALL = "leasehold:timeline:get_all"
+
+PATH = "/v1/timeline"
+
+RULES = [
+    rule(
+        GET,
+        READER_OR_ADMIN,
+        "See when resources are taken, and which bars are those of the own project.",
+        f"GET {PATH}",
+    ),
+    admin_only(GET_ALL, "See the leases of all projects in the timeline, and which resource is which.", "GET", PATH),
+]
+
+ROUTES = (V1_3("GET", PATH, show, (GET,), None, OneTimeline, query=QUERY, headers=(IF_NONE_MATCH,)),)

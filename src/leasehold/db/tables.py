@@ -9,7 +9,7 @@ in `db/columns/lease_columns.py`.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import (
     JSON,
@@ -17,6 +17,7 @@ from sqlalchemy import (
     Boolean,
     Column,
     Computed,
+    Constraint,
     ForeignKey,
     Index,
     Integer,
@@ -41,36 +42,35 @@ metadata = MetaData(
     }
 )
 
-schema_compatibility = Table(
+
+def table(name: str, *parts: Column[Any] | Constraint | Index, **options: Any) -> Table:
+    """Return a new table of the database; its names compare exactly, and its indexes are named by the convention."""
+    return Table(name, metadata, *parts, **EXACT, **options)
+
+
+schema_compatibility = table(
     "schema_compatibility",
-    metadata,
     Column("oldest", String(32), primary_key=True),
-    **EXACT,
 )
 """One row: the first revision whose code works on this schema (`schema.check`)."""
 
-pools = Table(
+pools = table(
     "pools",
-    metadata,
     Column("name", String(64), primary_key=True),
     Column("generation", BigInteger, nullable=False, default=0),
     Column("nonces", String(2000), nullable=False, server_default=""),
     Column("waiting", Boolean),
-    **EXACT,
 )
 
-clock = Table(
+clock = table(
     "clock",
-    metadata,
     Column("name", String(16), primary_key=True),
     Column("seen_at", UtcDateTime),
     Column("accepted_at", UtcDateTime),
-    **EXACT,
 )
 
-project_use = Table(
+project_use = table(
     "project_use",
-    metadata,
     Column("project_id", String(255), primary_key=True),
     Column("turns", BigInteger, nullable=False, default=0),
     Column("leases", BigInteger),
@@ -79,12 +79,10 @@ project_use = Table(
     Column("memory_mb", BigInteger),
     Column("floating_ips", BigInteger),
     Column("counted_at", UtcDateTime),
-    **EXACT,
 )
 
-resources = Table(
+resources = table(
     "resources",
-    metadata,
     Column("number", BigKey, primary_key=True, autoincrement=True),
     Column("id", String(36), nullable=False),
     Column("alive", Integer),
@@ -113,14 +111,12 @@ resources = Table(
     Column("owner", String(255)),
     UniqueConstraint("type", "id", "alive"),
     UniqueConstraint("type", "reference", "alive"),
-    Index("ix_resources_pool_generation", "pool", "generation"),
-    **EXACT,
+    Index(None, "pool", "generation"),
     **COUNTED,
 )
 
-property_definitions = Table(
+property_definitions = table(
     "property_definitions",
-    metadata,
     Column("id", String(36), primary_key=True),
     Column("resource_type", String(66), nullable=False),
     Column("name", String(64), nullable=False),
@@ -128,52 +124,43 @@ property_definitions = Table(
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime),
     UniqueConstraint("resource_type", "name"),
-    **EXACT,
 )
 
-resource_properties = Table(
+resource_properties = table(
     "resource_properties",
-    metadata,
     Column("resource_number", ForeignKey("resources.number"), primary_key=True),
-    Column("name", String(64), primary_key=True),
+    Column("name", String(64), primary_key=True, index=True),
     Column("value", Text, nullable=False),
-    Index("ix_resource_properties_name", "name"),
-    **EXACT,
 )
 
-leases = Table(
+leases = table(
     "leases",
-    metadata,
     *(each.column for each in LEASE),
     # See `db/columns/holding.py`. It is NULL if a process that does not know the others wrote the lease.
     Column("holds_for", BigInteger, Computed("CASE WHEN holds_noted = generation THEN holds_length END")),
-    Index("ix_leases_project_id_holds_for_holds_from", "project_id", "holds_for", "holds_from"),
-    Index("ix_leases_parent_id", "parent_id"),
-    Index("ix_leases_waiting_since", "waiting_since"),
-    Index("ix_leases_remind_at", "remind_at"),
-    Index("ix_leases_offered_until", "offered_until"),
-    Index("ix_leases_published_offer", "published_offer"),
-    Index("ix_leases_project_id_deleted_at", "project_id", "deleted_at"),
-    Index("ix_leases_deleted_at_end_at", "deleted_at", "end_at"),
-    Index("ix_leases_updated_at", "updated_at"),
-    **EXACT,
+    Index(None, "project_id", "holds_for", "holds_from"),
+    Index(None, "parent_id"),
+    Index(None, "waiting_since"),
+    Index(None, "remind_at"),
+    Index(None, "offered_until"),
+    Index(None, "published_offer"),
+    Index(None, "project_id", "deleted_at"),
+    Index(None, "deleted_at", "end_at"),
+    Index(None, "updated_at"),
 )
 
-reservations = Table(
+reservations = table(
     "reservations",
-    metadata,
     *(each.column for each in RESERVATION),
-    Index("ix_reservations_lease_id", "lease_id"),
-    **EXACT,
+    Index(None, "lease_id"),
 )
 
-allocations = Table(
+allocations = table(
     "allocations",
-    metadata,
     Column("id", BigKey, primary_key=True, autoincrement=True),
     Column("pool", ForeignKey("pools.name"), nullable=False),
-    Column("reservation_id", ForeignKey("reservations.id"), nullable=False),
-    Column("lease_id", String(36), nullable=False),
+    Column("reservation_id", ForeignKey("reservations.id"), nullable=False, index=True),
+    Column("lease_id", String(36), nullable=False, index=True),
     Column("resource_number", ForeignKey("resources.number"), nullable=False),
     Column("starts_at", BigInteger, nullable=False),
     Column("ends_at", BigInteger, nullable=False),
@@ -185,20 +172,16 @@ allocations = Table(
     Column("substitute", Boolean),
     Column("recorded_until", BigInteger),
     Column("start_cause", String(16)),
-    Index("ix_allocations_pool_generation", "pool", "generation"),
-    Index("ix_allocations_reservation_id", "reservation_id"),
-    Index("ix_allocations_lease_id", "lease_id"),
-    Index("ix_allocations_resource_number_ends_at", "resource_number", "ends_at"),
-    **EXACT,
+    Index(None, "pool", "generation"),
+    Index(None, "resource_number", "ends_at"),
     **COUNTED,
 )
 
 # No foreign keys: a segment outlives the lease and the resource that it is about.
-segments = Table(
+segments = table(
     "segments",
-    metadata,
     Column("id", BigKey, primary_key=True, autoincrement=True),
-    Column("lease_id", String(36), nullable=False),
+    Column("lease_id", String(36), nullable=False, index=True),
     Column("reservation_id", String(36), nullable=False),
     Column("project_id", String(255), nullable=False),
     Column("user_id", String(255), nullable=False),
@@ -208,32 +191,26 @@ segments = Table(
     Column("slots", Integer, nullable=False),
     Column("demand", Text),
     Column("starts_at", BigInteger, nullable=False),
-    Column("ends_at", BigInteger, nullable=False),
+    Column("ends_at", BigInteger, nullable=False, index=True),
     Column("start_cause", String(16)),
     Column("end_cause", String(16)),
     Column("written_at", UtcDateTime, nullable=False),
-    Index("ix_segments_lease_id", "lease_id"),
-    Index("ix_segments_project_id_ends_at", "project_id", "ends_at"),
-    Index("ix_segments_ends_at", "ends_at"),
-    **EXACT,
+    Index(None, "project_id", "ends_at"),
     **COUNTED,
 )
 
-events = Table(
+events = table(
     "events",
-    metadata,
     *(each.column for each in EVENT),
-    Index("ix_events_lease_id", "lease_id"),
-    **EXACT,
+    Index(None, "lease_id"),
 )
 
-tasks = Table(
+tasks = table(
     "tasks",
-    metadata,
     Column("id", BigKey, primary_key=True, autoincrement=True),
     Column("kind", String(32), nullable=False),
     Column("subject", String(36), nullable=False),
-    Column("due_at", UtcDateTime),
+    Column("due_at", UtcDateTime, index=True),
     Column("claimed_by", String(64)),
     Column("claim_until", UtcDateTime),
     Column("attempts", Integer, nullable=False),
@@ -241,19 +218,16 @@ tasks = Table(
     Column("project_id", String(255)),
     Column("refusals", Integer, nullable=False, server_default="0"),
     UniqueConstraint("kind", "subject"),
-    Index("ix_tasks_due_at", "due_at"),
-    **EXACT,
     **COUNTED,
 )
 
 # The event log. A row has no position and no nonce before it is sequenced (`db/event_log.py`). An event of a resource
 # has an empty lease and an empty project; one of a lease has no resource; one of an alarm has a project, but no lease
 # and no resource. `lease_state` is what `payload` does not say of the lease.
-outbox = Table(
+outbox = table(
     "outbox",
-    metadata,
     Column("id", BigKey, primary_key=True, autoincrement=True),
-    Column("lease_id", String(36), nullable=False),
+    Column("lease_id", String(36), nullable=False, index=True),
     Column("project_id", String(255), nullable=False),
     Column("event_type", String(66), nullable=False),
     Column("payload", JSON, nullable=False),
@@ -261,53 +235,43 @@ outbox = Table(
     Column("generation", BigInteger),
     Column("resource_type", String(66)),
     Column("resource_id", String(36)),
-    Column("position", BigInteger),
+    Column("position", BigInteger, index=True),
     Column("nonce", String(16)),
     Column("lease_state", JSON(none_as_null=True)),
-    Index("ix_outbox_lease_id", "lease_id"),
-    Index("ix_outbox_position", "position"),
-    Index("ix_outbox_project_id_position", "project_id", "position"),
-    **EXACT,
+    Index(None, "project_id", "position"),
     **COUNTED,
 )
 
 # States of leases after changes that have no event. Like an event, one belongs to its lease and is purged with it.
-lease_states = Table(
+lease_states = table(
     "lease_states",
-    metadata,
     Column("lease_id", String(36), primary_key=True),
     Column("generation", BigInteger, primary_key=True, autoincrement=False),
     Column("changed_at", UtcDateTime, nullable=False),
     Column("payload", JSON, nullable=False),
     Column("lease_state", JSON, nullable=False),
-    **EXACT,
 )
 
-event_log = Table(
+event_log = table(
     "event_log",
-    metadata,
     Column("name", String(16), primary_key=True),
     Column("last", BigInteger, nullable=False),
     Column("nonce", String(16), nullable=False),
     Column("purged", BigInteger, nullable=False),
-    **EXACT,
 )
 """One row: the last position and its nonce, and the last position that was purged."""
 
-secret_keys = Table(
+secret_keys = table(
     "secret_keys",
-    metadata,
     Column("name", String(16), primary_key=True),
     Column("value", String(64), nullable=False),
-    **EXACT,
 )
 """One row: the key that makes the ids of anonymous rows in the timeline (`features/timeline/rows.py`)."""
 
-subscriptions = Table(
+subscriptions = table(
     "subscriptions",
-    metadata,
     Column("id", String(36), primary_key=True),
-    Column("project_id", String(255), nullable=False),
+    Column("project_id", String(255), nullable=False, index=True),
     Column("user_id", String(255), nullable=False),
     Column("all_projects", Boolean, nullable=False),
     Column("channel", String(16), nullable=False),
@@ -325,17 +289,13 @@ subscriptions = Table(
     Column("last_error", Text),
     Column("claimed_by", String(64)),
     Column("claim_until", UtcDateTime),
-    Column("served_at", UtcDateTime, nullable=False),
+    Column("served_at", UtcDateTime, nullable=False, index=True),
     Column("slow_until", UtcDateTime),
     Column("own", Boolean),
-    Index("ix_subscriptions_project_id", "project_id"),
-    Index("ix_subscriptions_served_at", "served_at"),
-    **EXACT,
 )
 
-dead_letters = Table(
+dead_letters = table(
     "dead_letters",
-    metadata,
     Column("subscription_id", ForeignKey("subscriptions.id"), primary_key=True),
     Column("position", BigInteger, primary_key=True, autoincrement=False),
     Column("event_id", String(36), nullable=False),
@@ -343,13 +303,11 @@ dead_letters = Table(
     Column("lease_id", String(36), nullable=False),
     Column("died_at", UtcDateTime, nullable=False),
     Column("error", Text, nullable=False),
-    **EXACT,
 )
 
 # How many requests of an hour were refused, by reason; `missing` is how many more would have done (decision 0105).
-refusals = Table(
+refusals = table(
     "refusals",
-    metadata,
     Column("hour", UtcDateTime, primary_key=True),
     Column("project_id", String(255), primary_key=True),
     Column("operation", String(20), primary_key=True),
@@ -357,17 +315,13 @@ refusals = Table(
     Column("resource_type", String(66), primary_key=True),
     Column("missing", BigInteger, primary_key=True, autoincrement=False),
     Column("refused", BigInteger, nullable=False),
-    **EXACT,
 )
 
-idempotency_keys = Table(
+idempotency_keys = table(
     "idempotency_keys",
-    metadata,
     Column("project_id", String(255), primary_key=True),
     Column("key", String(255), primary_key=True),
     Column("request_digest", String(64), nullable=False),
-    Column("lease_id", String(36), nullable=False),
+    Column("lease_id", String(36), nullable=False, index=True),
     Column("created_at", UtcDateTime, nullable=False),
-    Index("ix_idempotency_keys_lease_id", "lease_id"),
-    **EXACT,
 )

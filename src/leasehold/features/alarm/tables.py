@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from sqlalchemy import JSON, BigInteger, Boolean, Column, Index, String, Table, Text
+from sqlalchemy import JSON, BigInteger, Boolean, Column, String, Text
 
-from leasehold.db.tables import metadata
-from leasehold.db.types import EXACT, UtcDateTime
+from leasehold.db.tables import table
+from leasehold.db.types import UtcDateTime
 
 # The reservation is what the client asked for, the request what its resource type made of it. The last check wrote what
 # follows `generation`; `low` keeps its value while nothing can be counted.
-alarms = Table(
+alarms = table(
     "alarms",
-    metadata,
     Column("id", String(36), primary_key=True),
-    Column("project_id", String(255), nullable=False),
+    Column("project_id", String(255), nullable=False, index=True),
     Column("user_id", String(255), nullable=False),
     Column("name", String(80), nullable=False),
     Column("reservation", JSON, nullable=False),
@@ -28,6 +27,4 @@ alarms = Table(
     Column("changed_at", UtcDateTime),
     Column("checked_at", UtcDateTime),
     Column("sees_private", Boolean),
-    Index("ix_alarms_project_id", "project_id"),
-    **EXACT,
 )

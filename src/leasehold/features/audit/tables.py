@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, String, Table, Text
+from sqlalchemy import BigInteger, Column, String, Text
 
-from leasehold.db.tables import metadata
-from leasehold.db.types import EXACT, UtcDateTime
+from leasehold.db.tables import table
+from leasehold.db.types import UtcDateTime
 
 # One row: the last round of the periodic audit that began.
-audit_rounds = Table(
+audit_rounds = table(
     "audit_rounds",
-    metadata,
     Column("id", BigInteger, primary_key=True, autoincrement=False),
     Column("began_at", UtcDateTime, nullable=False),
     Column("ended_at", UtcDateTime),
     Column("failure", Text),
-    **EXACT,
 )
 
 # What the last complete round has found, in its order.
-audit_findings = Table(
+audit_findings = table(
     "audit_findings",
-    metadata,
     Column("position", BigInteger, primary_key=True, autoincrement=False),
     Column("kind", String(20), nullable=False),
     Column("subject", String(255), nullable=False),
@@ -31,5 +28,4 @@ audit_findings = Table(
     Column("mend", String(20)),
     Column("repaired", Text),
     Column("found_at", UtcDateTime, nullable=False),
-    **EXACT,
 )

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Boolean, Column, Index, String, Table
+from sqlalchemy import Boolean, Column, String
 
-from leasehold.db.tables import metadata
-from leasehold.db.types import EXACT, UtcDateTime
+from leasehold.db.tables import table
+from leasehold.db.types import UtcDateTime
 
 # Of its secret only a digest is kept (decision 0076).
-feeds = Table(
+feeds = table(
     "feeds",
-    metadata,
     Column("id", String(36), primary_key=True),
-    Column("project_id", String(255), nullable=False),
+    Column("project_id", String(255), nullable=False, index=True),
     Column("user_id", String(255), nullable=False),
     Column("name", String(80), nullable=False),
     Column("own", Boolean, nullable=False),
     Column("digest", String(64), nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
-    Index("ix_feeds_project_id", "project_id"),
-    **EXACT,
 )

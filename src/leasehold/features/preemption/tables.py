@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, String, Table
+from sqlalchemy import Column, String
 
-from leasehold.db.tables import metadata
-from leasehold.db.types import EXACT, UtcDateTime
+from leasehold.db.tables import table
+from leasehold.db.types import UtcDateTime
 
-preemptions = Table(
+preemptions = table(
     "preemptions",
-    metadata,
     Column("server_id", String(255), primary_key=True),
     Column("server_name", String(255), nullable=False),
     Column("project_id", String(255), nullable=False),
     Column("ends_at", UtcDateTime, nullable=False),
     Column("told_at", UtcDateTime, nullable=False),
-    **EXACT,
 )

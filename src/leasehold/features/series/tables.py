@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from sqlalchemy import JSON, BigInteger, Column, Index, String, Table, Text
+from sqlalchemy import JSON, BigInteger, Column, String, Text
 
-from leasehold.db.tables import PURGED, metadata
-from leasehold.db.types import EXACT, UtcDateTime
+from leasehold.db.tables import PURGED, table
+from leasehold.db.types import UtcDateTime
 
 # `draft` is what each occurrence asks for; `occurrences` are JSON because they are read and written together. A row
 # stays until it is purged: a deleted one says what became of its idempotency key.
-series = Table(
+series = table(
     "series",
-    metadata,
     Column("id", String(36), primary_key=True),
-    Column("project_id", String(255), nullable=False),
+    Column("project_id", String(255), nullable=False, index=True),
     Column("user_id", String(255), nullable=False),
     Column("name", String(80), nullable=False),
     Column("rule", Text, nullable=False),
@@ -25,7 +24,5 @@ series = Table(
     Column("updated_at", UtcDateTime),
     Column("generation", BigInteger, nullable=False),
     Column("deleted_at", UtcDateTime),
-    Index("ix_series_project_id", "project_id"),
     info={PURGED: ("deleted_at",)},
-    **EXACT,
 )

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from sqlalchemy import JSON, BigInteger, Column, String, Table, Text, UniqueConstraint
+from sqlalchemy import JSON, BigInteger, Column, String, Text, UniqueConstraint
 
-from leasehold.db.tables import metadata
-from leasehold.db.types import EXACT, UtcDateTime
+from leasehold.db.tables import table
+from leasehold.db.types import UtcDateTime
 
 # `scope` is the project, or empty for a public template: names are unique within it (decision 0083).
-lease_templates = Table(
+lease_templates = table(
     "lease_templates",
-    metadata,
     Column("id", String(36), primary_key=True),
     Column("project_id", String(255), nullable=False),
     Column("user_id", String(255), nullable=False),
@@ -22,5 +21,4 @@ lease_templates = Table(
     Column("updated_at", UtcDateTime),
     Column("generation", BigInteger, nullable=False),
     UniqueConstraint("scope", "name"),
-    **EXACT,
 )

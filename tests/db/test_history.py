@@ -23,7 +23,7 @@ from leasehold.db.tables import (
     tasks,
 )
 from leasehold.features.series.model import SeriesDraft
-from leasehold.features.series.tables import series
+from leasehold.features.series.store import series
 from leasehold.features.series.use import delete_series, make_series
 from leasehold.features.subscription.model import ChannelName
 from leasehold.features.subscription.use import subscribe

@@ -48,12 +48,12 @@ class Feature:
     """The package `leasehold.features.NAME`, with its options; people read its `title`.
 
     With `api` it has a module `api` with `ROUTES` and `RULES`, and if it `fills` bodies with `FILLERS`; with `job` a
-    module `job`, whose `jobs` makes what managers do for it; with `tables` a module `tables`; with `mount` a module
-    `mount`, whose `mount` makes what is served beside the routes, and whose `welcome` says where; with `words` a module
-    `words`, whose `read_words` is one of `Service.words`; with `sources` a module `source`, whose `SOURCES` are some of
-    `Service.sources`; with `command` a module `command`, whose `add_command` adds one to `leasehold-manage`. Each is
-    loaded only by the processes that use it: the shapes of requests take much memory. A process of it uses so many
-    `connections` to the database beside those of the core.
+    module `job`, whose `jobs` makes what managers do for it; with `tables` a module `store` that has them; with `mount`
+    a module `mount`, whose `mount` makes what is served beside the routes, and whose `welcome` says where; with `words`
+    a module `words`, whose `read_words` is one of `Service.words`; with `sources` a module `source`, whose `SOURCES`
+    are some of `Service.sources`; with `command` a module `command`, whose `add_command` adds one to
+    `leasehold-manage`. Each is loaded only by the processes that use it: the shapes of requests take much memory. A
+    process of it uses so many `connections` to the database beside those of the core.
     """
 
     name: str
@@ -116,7 +116,7 @@ class Feature:
     def load_tables(self) -> None:
         """Add its tables to `leasehold.db.tables.metadata`."""
         if self.tables:
-            self._module("tables")
+            self._module("store")
 
     def _module(self, part: str) -> Any:
         return import_module(f"leasehold.features.{self.name}.{part}")

@@ -18,13 +18,13 @@ from leasehold.features.alarm.model import LONGEST_REASON, Alarm, AlarmDraft, Co
 from leasehold.features.alarm.options import AlarmSettings
 from leasehold.features.alarm.store import (
     ALARMS,
+    alarms,
     alarms_to_check,
     find_alarms,
     mark_checked,
     put_event,
     save_check,
 )
-from leasehold.features.alarm.tables import alarms
 from leasehold.features.alarm.use import AlarmWatch, make_alarm
 from leasehold.model.event_log import AlarmNews, EventFilter
 from leasehold.model.resource import HOST_POOL

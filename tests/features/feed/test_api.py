@@ -19,7 +19,7 @@ from leasehold.conf.settings import RateSettings
 from leasehold.db.tables import leases
 from leasehold.features.feed import use as feeds
 from leasehold.features.feed.model import digest_of
-from leasehold.features.feed.tables import feeds as feeds_table
+from leasehold.features.feed.store import feeds as feeds_table
 from tests.api.conftest import Client
 from tests.clocks import Ticks
 from tests.factory import hosts

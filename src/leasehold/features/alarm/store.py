@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import case, func, or_, select, update
+from sqlalchemy import JSON, BigInteger, Boolean, Column, String, Text, case, func, or_, select, update
 
 from leasehold.db.outbox import put_project_event
 from leasehold.db.owned import OwnedRows
+from leasehold.db.tables import table
+from leasehold.db.types import UtcDateTime
 from leasehold.features.alarm.model import Alarm, AlarmState
-from leasehold.features.alarm.tables import alarms
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -18,6 +19,28 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.model.event_log import AlarmNews
+
+# The reservation is what the client asked for, the request what its resource type made of it. The last check wrote what
+# follows `generation`; `low` keeps its value while nothing can be counted.
+alarms = table(
+    "alarms",
+    Column("id", String(36), primary_key=True),
+    Column("project_id", String(255), nullable=False, index=True),
+    Column("user_id", String(255), nullable=False),
+    Column("name", String(80), nullable=False),
+    Column("reservation", JSON, nullable=False),
+    Column("request", JSON, nullable=False),
+    Column("below", BigInteger, nullable=False),
+    Column("duration", BigInteger, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("generation", BigInteger, nullable=False),
+    Column("low", Boolean),
+    Column("available", BigInteger),
+    Column("reason", Text),
+    Column("changed_at", UtcDateTime),
+    Column("checked_at", UtcDateTime),
+    Column("sees_private", Boolean),
+)
 
 _STATE = case(
     (alarms.c.available.is_(None), AlarmState.UNKNOWN),

@@ -5,16 +5,29 @@ from __future__ import annotations
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import Column, String, Text, delete, insert, select, update
 
+from leasehold.db.tables import table
+from leasehold.db.types import UtcDateTime
 from leasehold.features.console.model import SEEN_EVERY, Session
-from leasehold.features.console.tables import sessions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection, Row
+
+# `digest` is that of the secret in the browser's cookie; only that secret opens `sealed` (decision 0096).
+sessions = table(
+    "sessions",
+    Column("digest", String(64), primary_key=True),
+    Column("user_id", String(255), nullable=False, index=True),
+    Column("project_id", String(255), nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("seen_at", UtcDateTime, nullable=False),
+    Column("expires_at", UtcDateTime, nullable=False, index=True),
+    Column("sealed", Text, nullable=False),
+)
 
 _NAMES = tuple(each.name for each in fields(Session))
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, case, exists, func, insert, or_, select, update
+from sqlalchemy import BigInteger, Column, Integer, String, and_, case, exists, func, insert, or_, select, update
 
 from leasehold.db.paging import Listed
 from leasehold.db.resources.resource import resources_by_number
-from leasehold.db.tables import leases, reservations, resources
+from leasehold.db.tables import PURGED, leases, reservations, resources, table
+from leasehold.db.types import UtcDateTime
 from leasehold.features.lending.offered_part import LENDABLE, parts_of
 from leasehold.features.lending.published_offer import PublishedOffer, PublishedStatus
-from leasehold.features.lending.tables import published_offers
 from leasehold.model.paging import WHOLE, PageRequest
 from leasehold.model.states import LeaseStatus
 from leasehold.model.windows import Window
@@ -23,6 +23,26 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Row
 
     from leasehold.features.lending.published_offer import OfferedPart
+
+# An offer is of a resource, or of an amount of hosts of a reservation. What is free of it is in the calendar. A row
+# stays until it is purged, deleted or not.
+published_offers = table(
+    "published_offers",
+    Column("id", String(36), primary_key=True),
+    Column("name", String(80), nullable=False),
+    Column("project_id", String(255), nullable=False, index=True),
+    Column("user_id", String(255), nullable=False),
+    Column("resource_number", BigInteger, index=True),
+    Column("start_at", UtcDateTime, nullable=False),
+    Column("end_at", UtcDateTime, nullable=False),
+    Column("for_project", String(255)),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("deleted_at", UtcDateTime),
+    Column("lease_id", String(36), index=True),
+    Column("reservation_id", String(36)),
+    Column("amount", Integer),
+    info={PURGED: ("end_at", "deleted_at")},
+)
 
 CHUNK = 2_000
 """Offers of which one statement reads what they offer: databases take only so many parameters."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, delete, insert, select, update
+from sqlalchemy import Column, String, and_, delete, insert, select, update
 
 from leasehold.db.leases.lease import find_lease
-from leasehold.db.tables import events, leases, tasks
+from leasehold.db.tables import events, leases, table, tasks
 from leasehold.db.task import LEASE
+from leasehold.db.types import UtcDateTime
 from leasehold.features.preemption.model import Preemption
-from leasehold.features.preemption.tables import preemptions
 from leasehold.model.states import EventType, LeaseStatus
 
 if TYPE_CHECKING:
@@ -20,6 +20,15 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.model.lease import Lease
+
+preemptions = table(
+    "preemptions",
+    Column("server_id", String(255), primary_key=True),
+    Column("server_name", String(255), nullable=False),
+    Column("project_id", String(255), nullable=False),
+    Column("ends_at", UtcDateTime, nullable=False),
+    Column("told_at", UtcDateTime, nullable=False),
+)
 
 
 def leases_starting(connection: Connection, until: datetime) -> list[Lease]:

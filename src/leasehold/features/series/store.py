@@ -6,13 +6,13 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select, update
+from sqlalchemy import JSON, BigInteger, Column, String, Text, select, update
 
 from leasehold.db.dialects import rows_among
 from leasehold.db.owned import OwnedRows
-from leasehold.db.tables import leases
+from leasehold.db.tables import PURGED, leases, table
+from leasehold.db.types import UtcDateTime
 from leasehold.features.series.model import Granted, Occurrence, OccurrenceRefusal, Series
-from leasehold.features.series.tables import series
 from leasehold.model.states import LeaseStatus
 from leasehold.model.windows import Window
 
@@ -20,6 +20,26 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sqlalchemy import Connection
+
+# `draft` is what each occurrence asks for; `occurrences` are JSON because they are read and written together. A row
+# stays until it is purged: a deleted one says what became of its idempotency key.
+series = table(
+    "series",
+    Column("id", String(36), primary_key=True),
+    Column("project_id", String(255), nullable=False, index=True),
+    Column("user_id", String(255), nullable=False),
+    Column("name", String(80), nullable=False),
+    Column("rule", Text, nullable=False),
+    Column("time_zone", String(64), nullable=False),
+    Column("draft", JSON, nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("occurrences", JSON, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime),
+    Column("generation", BigInteger, nullable=False),
+    Column("deleted_at", UtcDateTime),
+    info={PURGED: ("deleted_at",)},
+)
 
 
 def _row(each: Series) -> dict[str, Any]:

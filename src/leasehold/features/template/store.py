@@ -7,16 +7,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import select, update
+from sqlalchemy import JSON, BigInteger, Column, String, Text, UniqueConstraint, select, update
 
 from leasehold.db.owned import OwnedRows
+from leasehold.db.tables import table
+from leasehold.db.types import UtcDateTime
 from leasehold.features.template.model import Template
-from leasehold.features.template.tables import lease_templates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sqlalchemy import Connection
+
+# `scope` is the project, or empty for a public template: names are unique within it (decision 0083).
+lease_templates = table(
+    "lease_templates",
+    Column("id", String(36), primary_key=True),
+    Column("project_id", String(255), nullable=False),
+    Column("user_id", String(255), nullable=False),
+    Column("scope", String(255), nullable=False),
+    Column("name", String(80), nullable=False),
+    Column("description", Text, nullable=False),
+    Column("request", JSON, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime),
+    Column("generation", BigInteger, nullable=False),
+    UniqueConstraint("scope", "name"),
+)
 
 _PUBLIC: Final = ""
 """The scope of public templates; no project has an empty id."""

@@ -17,8 +17,8 @@ from leasehold.api.handlers import (
     host,
     resource,
 )
-from leasehold.api.views.floatingip import show_floating_ip
-from leasehold.api.views.host import show_host
+from leasehold.api.handlers.floatingip import show_floating_ip
+from leasehold.api.handlers.host import show_host
 from leasehold.api.views.resource import show_resource
 from leasehold.db.leases.lease import insert_lease
 from leasehold.db.resources import resource as resource_rows

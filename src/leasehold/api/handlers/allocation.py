@@ -5,17 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold.api.call import Reply
+from leasehold.api.dates import to_wire
 from leasehold.api.handlers.resource import known
 from leasehold.api.listing import Listing
 from leasehold.api.paging import ListKeys
-from leasehold.api.views.allocation import show_allocations
 from leasehold.leasing.reading import queries
 from leasehold.model.resource import HOST
 
-LISTED = ListKeys()
-
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from leasehold.api.call import Call
+    from leasehold.api.models.allocation import AllocationAnswer, ReservedAnswer
+    from leasehold.model.allocation import Allocation
+    from leasehold.model.resource import Resource
+
+LISTED = ListKeys()
 
 
 def list_allocations(call: Call, resource_type: str = HOST) -> Reply:
@@ -48,3 +53,20 @@ def show(call: Call, resource_id: str, resource_type: str = HOST) -> Reply:
 def show_of_host(call: Call, host_id: str) -> Reply:
     """Show the allocations of one host."""
     return show(call, host_id)
+
+
+def show_allocations(resource: Resource, allocations: Sequence[Allocation]) -> AllocationAnswer:
+    """Return the allocations of the resource; a reservation that has n slots of it is shown n times."""
+    return {
+        "resource_id": resource.id,
+        "reservations": [_reserved(allocation) for allocation in allocations for _ in range(allocation.slots)],
+    }
+
+
+def _reserved(allocation: Allocation) -> ReservedAnswer:
+    return {
+        "id": allocation.reservation_id,
+        "lease_id": allocation.lease_id,
+        "start_date": to_wire(allocation.window.start),
+        "end_date": to_wire(allocation.window.end),
+    }

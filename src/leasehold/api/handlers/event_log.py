@@ -12,7 +12,6 @@ from leasehold.api.limits.event_waits import Waiter
 from leasehold.api.limits.parking import parking_of
 from leasehold.api.paging import LONGEST_PAGE, asked_words
 from leasehold.api.versions import FILTERS
-from leasehold.api.views.event_log import show_page
 from leasehold.leasing.reading.event_log import latest, read_events
 from leasehold.model.event_log import BEGINNING, EVENT_TYPES, EventFilter, read_cursor
 
@@ -20,7 +19,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from leasehold.api.call import Call
-    from leasehold.model.event_log import Cursor
+    from leasehold.api.models.event_log import LogEventAnswer, LogEventList
+    from leasehold.model.event_log import Cursor, EventPage, LogEvent
 
 PAGE = 100
 LONGEST_WAIT = 60
@@ -93,3 +93,23 @@ def _wait(call: Call, wanted: EventFilter, place: _Place) -> bool:
         return False
     with call.permit.lent():
         return waits.wait(caller, wanted.project_id, position, place.end)
+
+
+def show_page(page: EventPage) -> LogEventList:
+    """Return a page of events with its cursor."""
+    return {"events": list(map(show_event, page.events)), "next": str(page.next)}
+
+
+def show_event(event: LogEvent) -> LogEventAnswer:
+    """Return one event; its time is in ISO 8601 with the zone."""
+    return {
+        "id": str(event.cursor),
+        "position": event.cursor.position,
+        "type": event.type,
+        "time": event.time.isoformat(),
+        "project_id": event.project_id,
+        "lease_id": event.lease_id,
+        "resource_type": event.resource_type,
+        "resource_id": event.resource_id,
+        "payload": dict(event.payload),
+    }

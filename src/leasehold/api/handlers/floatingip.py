@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from leasehold.api.call import Reply
+from leasehold.api.dates import to_record, to_wire_or_none
 from leasehold.api.handlers.resource import RESTRICTION_KEYS, asked_restriction
 from leasehold.api.listing import Listing
 from leasehold.api.paging import ListKeys
-from leasehold.api.views.floatingip import show_floating_ip, show_new_floating_ip
+from leasehold.api.views.resource import show_disabled, show_restricted
 from leasehold.leasing.reading import queries
 from leasehold.leasing.resources import resource as resources
 from leasehold.leasing.resources.enrol import enrol
 from leasehold.model.errors import NotFoundError
 from leasehold.model.resource import FLOATING_IP
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from leasehold.api.call import Call
+    from leasehold.api.models.floatingip import FloatingIpAnswer, FloatingIpCreation
+    from leasehold.model.resource import Resource
+
 LISTED = ListKeys(
     texts=("floating_ip_address", "floating_network_id", "subnet_id"),
     switches=("reservable", "disabled"),
     sorts=("created_at", "floating_ip_address", "updated_at"),
 )
-
-if TYPE_CHECKING:
-    from leasehold.api.call import Call
-    from leasehold.api.models.floatingip import FloatingIpCreation
-    from leasehold.model.resource import Resource
 
 
 def list_floating_ips(call: Call) -> Reply:
@@ -65,3 +68,31 @@ def delete(call: Call, floatingip_id: str) -> Reply:
     """Remove a floating IP."""
     resources.remove(call.service, FLOATING_IP, floatingip_id)
     return Reply()
+
+
+def show_floating_ip(address: Resource, *, disabled: bool = False, projects: bool = False) -> FloatingIpAnswer:
+    """Return the floating IP, with its dates in the format of records; `disabled` says that the caller sees that.
+
+    `projects` says that they see which projects may use it.
+    """
+    shown: FloatingIpAnswer = {
+        "id": address.id,
+        "floating_network_id": address.attributes["floating_network_id"],
+        "subnet_id": address.attributes["subnet_id"],
+        "floating_ip_address": address.attributes["floating_ip_address"],
+        "reservable": address.reservable,
+        "created_at": to_record(address.created_at),
+        "updated_at": to_record(address.updated_at),
+    }
+    flag: Mapping[str, object] = show_disabled(address) if disabled else {}
+    restriction: Mapping[str, object] = show_restricted(address) if projects else {}
+    return cast("FloatingIpAnswer", {**shown, **flag, **restriction})
+
+
+def show_new_floating_ip(address: Resource, *, disabled: bool = False, projects: bool = False) -> FloatingIpAnswer:
+    """Return the floating IP for the answer to POST, where dates have the other format (contract http-api §4)."""
+    return {
+        **show_floating_ip(address, disabled=disabled, projects=projects),
+        "created_at": to_wire_or_none(address.created_at),
+        "updated_at": to_wire_or_none(address.updated_at),
+    }

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from leasehold.api.call import Reply
+from leasehold.api.dates import to_record
 from leasehold.api.handlers.resource import (
     DISABLING_KEYS,
     POOL_KEYS,
@@ -20,7 +21,7 @@ from leasehold.api.models.property import check_reserved, checked_changes, check
 from leasehold.api.models.resource import PoolAnswer
 from leasehold.api.paging import ListKeys
 from leasehold.api.versions import DISABLING, RESTRICTIONS
-from leasehold.api.views.host import show_host
+from leasehold.api.views.resource import show_disabled, show_pool, show_restricted
 from leasehold.leasing.reading import queries
 from leasehold.leasing.resources import resource as resources
 from leasehold.leasing.resources.enrol import enrol
@@ -29,10 +30,17 @@ from leasehold.model.membership import Membership
 from leasehold.model.resource import HOST
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from leasehold.api.call import Call
     from leasehold.api.models.host import HostChange, HostCreation
     from leasehold.model.resource import Resource
 
+FOUND = (
+    *("hypervisor_hostname", "hypervisor_type", "hypervisor_version", "vcpus", "cpu_info", "memory_mb", "local_gb"),
+    *("service_name", "availability_zone"),
+)
+"""The keys of an answer that are attributes of the resource."""
 LISTED = ListKeys(
     texts=("hypervisor_hostname", "hypervisor_type", "availability_zone", "pool"),
     switches=("reservable", "disabled"),
@@ -107,3 +115,23 @@ def delete(call: Call, host_id: str) -> Reply:
     """Remove a host."""
     resources.remove(call.service, HOST, host_id)
     return Reply()
+
+
+def show_host(host: Resource, *, disabled: bool = False, projects: bool = False) -> HostAnswer:
+    """Return the discovered fields of the host and its properties; a field wins over a property of the same name.
+
+    `cpu_info` is JSON text or null, because the dashboard decodes it. `disabled` says that the caller sees that
+    flag, and the pool; `projects`, that they see which projects may use it.
+    """
+    discovered: dict[str, object] = {
+        "id": host.id,
+        **{name: host.attributes.get(name) for name in FOUND},
+        "reservable": host.reservable,
+        "status": None,
+        "trust_id": None,
+        "created_at": to_record(host.created_at),
+        "updated_at": to_record(host.updated_at),
+    }
+    since_1_2: Mapping[str, object] = {**show_disabled(host), **show_pool(host)} if disabled else {}
+    since_1_3: Mapping[str, object] = show_restricted(host) if projects else {}
+    return cast("HostAnswer", {**host.properties, **discovered, **since_1_2, **since_1_3})

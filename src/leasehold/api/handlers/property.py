@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold.api.call import Reply
+from leasehold.api.dates import to_wire_or_none
 from leasehold.api.handlers.resource import known
 from leasehold.api.versions import FILTERS
-from leasehold.api.views.property import show_definition, show_property
 from leasehold.leasing.reading import queries
 from leasehold.leasing.resources.property import set_privacy
 from leasehold.model.resource import HOST
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
-    from leasehold.api.models.property import PrivacyChange
+    from leasehold.api.models.property import DefinitionAnswer, PrivacyChange, PropertyAnswer
+    from leasehold.db.resources.property import PropertyDefinition, PropertyValues
 
 
 def list_properties(call: Call, resource_type: str = HOST) -> Reply:
@@ -38,3 +39,22 @@ def change(call: Call, name: str, body: PrivacyChange, resource_type: str = HOST
 
 def _asks(call: Call, key: str) -> bool:
     return bool(call.query_switch(key)) if call.version >= FILTERS else call.query(key) is not None
+
+
+def show_property(values: PropertyValues, *, detail: bool) -> PropertyAnswer:
+    """Return the name of a property, and with `detail` whether it is private and which values it has."""
+    if not detail:
+        return {"property": values.name}
+    return {"property": values.name, "private": values.private, "values": list(values.values)}
+
+
+def show_definition(definition: PropertyDefinition) -> DefinitionAnswer:
+    """Return the definition of the property, with dates in the format of PATCH (contract http-api §4)."""
+    return {
+        "id": definition.id,
+        "resource_type": definition.resource_type,
+        "property_name": definition.name,
+        "private": definition.private,
+        "created_at": to_wire_or_none(definition.created_at),
+        "updated_at": to_wire_or_none(definition.updated_at),
+    }

@@ -5,11 +5,12 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from leasehold.api import versions
 from leasehold.api.call import Reply
-from leasehold.api.views.version import show_versions
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
+    from leasehold.api.models.version import VersionList
 
 
 def list_versions(call: Call) -> Reply:
@@ -31,3 +32,21 @@ def check_health(call: Call) -> Reply:
         message = "The database does not answer, or takes no changes. Try again in a moment."
         return Reply({"status": "unavailable", "error_message": message}, status=HTTPStatus.SERVICE_UNAVAILABLE)
     return Reply({"status": "ok"})
+
+
+def show_versions(prefix: str) -> VersionList:
+    """Return the versions served below `prefix`: scheme, host and the path where the application is mounted.
+
+    The deprecated v2 is not served, so it is not listed.
+    """
+    return {
+        "versions": [
+            {
+                "id": "v1.0",
+                "status": "CURRENT",
+                "min_version": str(versions.MINIMUM),
+                "max_version": str(versions.MAXIMUM),
+                "links": [{"rel": "self", "href": f"{prefix}/v1"}],
+            }
+        ]
+    }

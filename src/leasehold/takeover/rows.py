@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime  # noqa: TC003 - `source` reads the field types at run time.
-from typing import ClassVar
+from typing import ClassVar, dataclass_transform
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+@dataclass(frozen=True, kw_only=True)
 class Row:
-    """The columns that every table has. Datetimes are aware, in UTC."""
+    """The columns that every table has. Datetimes are aware, in UTC.
+
+    A class of rows is a frozen dataclass, too, and names its table.
+    """
 
     table: ClassVar[str]
 
@@ -17,11 +21,12 @@ class Row:
     created_at: datetime | None
     updated_at: datetime | None
 
+    def __init_subclass__(cls, table: str) -> None:
+        cls.table = table
+        dataclass(frozen=True, kw_only=True)(cls)
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostRow(Row):
-    table: ClassVar[str] = "computehosts"
 
+class HostRow(Row, table="computehosts"):
     vcpus: int
     cpu_info: str
     hypervisor_type: str
@@ -34,28 +39,19 @@ class HostRow(Row):
     reservable: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PropertyRow(Row):
-    table: ClassVar[str] = "resource_properties"
-
+class PropertyRow(Row, table="resource_properties"):
     resource_type: str
     property_name: str
     private: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CapabilityRow(Row):
-    table: ClassVar[str] = "computehost_extra_capabilities"
-
+class CapabilityRow(Row, table="computehost_extra_capabilities"):
     computehost_id: str | None
     property_id: str
     capability_value: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InventoryRow(Row):
-    table: ClassVar[str] = "computehost_resource_inventory"
-
+class InventoryRow(Row, table="computehost_resource_inventory"):
     computehost_id: str | None
     resource_class: str
     total: int
@@ -64,28 +60,19 @@ class InventoryRow(Row):
     allocation_ratio: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TraitRow(Row):
-    table: ClassVar[str] = "computehost_trait"
-
+class TraitRow(Row, table="computehost_trait"):
     computehost_id: str | None
     trait: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FloatingIpRow(Row):
-    table: ClassVar[str] = "floatingips"
-
+class FloatingIpRow(Row, table="floatingips"):
     floating_network_id: str
     subnet_id: str
     floating_ip_address: str
     reservable: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaseRow(Row):
-    table: ClassVar[str] = "leases"
-
+class LeaseRow(Row, table="leases"):
     name: str
     user_id: str | None
     project_id: str | None
@@ -95,20 +82,14 @@ class LeaseRow(Row):
     degraded: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventRow(Row):
-    table: ClassVar[str] = "events"
-
+class EventRow(Row, table="events"):
     lease_id: str | None
     event_type: str | None
     time: datetime | None
     status: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReservationRow(Row):
-    table: ClassVar[str] = "reservations"
-
+class ReservationRow(Row, table="reservations"):
     lease_id: str | None
     resource_id: str | None
     resource_type: str | None
@@ -117,10 +98,7 @@ class ReservationRow(Row):
     resources_changed: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostReservationRow(Row):
-    table: ClassVar[str] = "computehost_reservations"
-
+class HostReservationRow(Row, table="computehost_reservations"):
     reservation_id: str | None
     resource_properties: str | None
     hypervisor_properties: str | None
@@ -129,10 +107,7 @@ class HostReservationRow(Row):
     aggregate_id: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InstanceReservationRow(Row):
-    table: ClassVar[str] = "instance_reservations"
-
+class InstanceReservationRow(Row, table="instance_reservations"):
     reservation_id: str | None
     vcpus: int
     memory_mb: int
@@ -144,35 +119,23 @@ class InstanceReservationRow(Row):
     resource_properties: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FloatingIpReservationRow(Row):
-    table: ClassVar[str] = "floatingip_reservations"
-
+class FloatingIpReservationRow(Row, table="floatingip_reservations"):
     reservation_id: str | None
     network_id: str
     amount: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequiredIpRow(Row):
-    table: ClassVar[str] = "required_floatingips"
-
+class RequiredIpRow(Row, table="required_floatingips"):
     floatingip_reservation_id: str | None
     address: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostAllocationRow(Row):
-    table: ClassVar[str] = "computehost_allocations"
-
+class HostAllocationRow(Row, table="computehost_allocations"):
     compute_host_id: str | None
     reservation_id: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FloatingIpAllocationRow(Row):
-    table: ClassVar[str] = "floatingip_allocations"
-
+class FloatingIpAllocationRow(Row, table="floatingip_allocations"):
     floatingip_id: str | None
     reservation_id: str | None
 

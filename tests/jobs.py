@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from leasehold.features.registry import FEATURES
 from leasehold.leasing.job import Job
-from leasehold.manager.job_thread import JobThread
 from leasehold.manager.jobs import core_jobs
+from leasehold.manager.periodic_thread import JobThread
 
 if TYPE_CHECKING:
     from leasehold.leasing.service import Service

@@ -21,7 +21,7 @@ from leasehold.db.engine import writing
 from leasehold.db.event_log import each_event
 from leasehold.db.tables import allocations, lease_states, leases, outbox, reservations, tasks
 from leasehold.db.tables import events as events_table
-from leasehold.features.subscription.cloud_event import as_cloud_event
+from leasehold.features.subscription.webhook import as_cloud_event
 from leasehold.leasing.reading.event_log import sequence_events
 from leasehold.model.event_log import EventFilter
 from tests.databases import opened

@@ -24,11 +24,10 @@ from leasehold.features.registry import FEATURES, sources, words
 from leasehold.leasing.deciding.calendars import Calendars
 from leasehold.leasing.deciding.waiting_order import load_order
 from leasehold.leasing.service import Service
-from leasehold.manager.job_thread import JobThread
 from leasehold.manager.jobs import core_jobs
 from leasehold.manager.metrics import metrics_served
 from leasehold.manager.monitor import Monitor
-from leasehold.manager.periodic_thread import PeriodicThread
+from leasehold.manager.periodic_thread import JobThread, PeriodicThread
 from leasehold.manager.worker import Worker
 from leasehold.resource_types.policies import load_weighers
 from leasehold.resource_types.registry import PluginError, load_types

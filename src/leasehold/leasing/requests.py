@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from leasehold.leasing.bounds import Conditions, check_texts
 from leasehold.leasing.deciding.default_properties import condition_in
 from leasehold.leasing.sight import check_names, hidden_names
-from leasehold.model.errors import LeaseholdError
+from leasehold.model.errors import InvalidInputError, LeaseholdError
 from leasehold.model.terms.ending import DELETED_AT_ONCE, Ending
 from leasehold.model.terms.no_show import NEVER
 from leasehold.resource_types.capabilities import GivingUp, Resolving, endings_of
@@ -147,3 +146,43 @@ def conditions_of(parts: Iterable[tuple[Kind[Any], Any]]) -> list[tuple[str, Exp
         except LeaseholdError:
             continue
     return found
+
+
+MOST_CONDITIONS: Final = 1024
+"""The most values in the property expressions of one request, plus addresses that it names."""
+MOST_TEXT: Final = 64 * 1024
+"""The most characters of all texts in the reservations of one request: mainly property expressions."""
+
+
+def check_texts(reservations: Iterable[Mapping[str, Any]], place: Callable[[int], str]) -> None:
+    """Raise InvalidInputError if the texts of a request, such as property expressions, are longer than MOST_TEXT.
+
+    `place` returns the path of a reservation in the request.
+    """
+    length = 0
+    for position, raw in enumerate(reservations):
+        for field, text in raw.items():
+            length += len(text) if isinstance(text, str) else 0
+            if length > MOST_TEXT:
+                message = (
+                    f"The property expressions and other texts of the request have more than {MOST_TEXT} characters. "
+                    "Ask for less, or for several leases."
+                )
+                raise InvalidInputError(message, field=field).under(place(position))
+
+
+class Conditions:
+    """Counts the conditions of one request, reservation by reservation."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def add(self, comparisons: int) -> None:
+        """Add the count of one reservation; raises InvalidInputError above MOST_CONDITIONS."""
+        self._count += comparisons
+        if self._count > MOST_CONDITIONS:
+            message = (
+                f"The request has more than {MOST_CONDITIONS} conditions: values in property expressions, and "
+                "addresses that it names. Ask for less, or for several leases."
+            )
+            raise InvalidInputError(message)

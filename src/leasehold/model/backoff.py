@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-REFUSALS_TO_SHOW = 4
-"""After this many refusals in a row the lease shows ERROR; a refusal that fewer retries overcome is not shown."""
-REFUSED_GROWTH = 4
-"""The factor by which each refusal lengthens the pause: a refusal passes within seconds, or needs an operator."""
 MOST_DOUBLINGS = 20
 """More failures than this do not lengthen the pause: the power would outgrow a float."""
 

@@ -14,7 +14,7 @@ from leasehold.features.audit import store
 from leasehold.features.audit.job import Reconciler
 from leasehold.features.audit.options import AuditSettings
 from leasehold.features.audit.use import AUDIT_LOCK
-from leasehold.manager.job_thread import JobThread
+from leasehold.manager.periodic_thread import JobThread
 from tests.jobs import job_of
 from tests.web import LocalClient
 

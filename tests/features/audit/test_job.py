@@ -16,7 +16,7 @@ from leasehold.db.periodic_lock import add_periodic_lock, take_periodic_lock
 from leasehold.features.audit.job import Reconciler
 from leasehold.features.audit.options import AuditSettings
 from leasehold.features.audit.use import AUDIT_LOCK
-from leasehold.manager.job_thread import JobThread
+from leasehold.manager.periodic_thread import JobThread
 from tests.factory import World, hosts, run_manager
 from tests.processes import wait_for
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from leasehold.leasing.bounds import MOST_CONDITIONS, MOST_TEXT
+from leasehold.leasing.requests import MOST_CONDITIONS, MOST_TEXT
 from leasehold.model.errors import InvalidInputError, TooMuchHeldError
 from tests.counts.meter import Meter
 from tests.factory import floating_ips, hosts

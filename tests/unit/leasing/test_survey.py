@@ -18,7 +18,7 @@ from leasehold.cloud.sandbox import seed
 from leasehold.cloud.sandbox import tables as sandbox
 from leasehold.conf.settings import LeaseSettings, ManagerSettings
 from leasehold.db.tables import outbox
-from leasehold.leasing.resources.beyond import beyond
+from leasehold.leasing.resources.survey import beyond
 from leasehold.manager.monitor import Monitor
 from leasehold.model.allocation import Allocation
 from leasehold.model.errors import NotEnoughError

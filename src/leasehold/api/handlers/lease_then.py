@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from leasehold.api.call import Call
-    from leasehold.api.models.lease_then import HeldThen
+    from leasehold.api.models.holding import HeldThen
     from leasehold.model.lease import Lease
     from leasehold.model.segment import Segment
 

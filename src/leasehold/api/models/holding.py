@@ -45,3 +45,16 @@ class HolderAnswer(TypedDict):
 
 
 HolderList = answer("HolderList", "The answer about what a lease has.", reservations=list[HolderAnswer])
+
+
+class HeldThen(TypedDict):
+    """What a reservation held at a moment: `slots` times `demand` of a resource, or all of it if `demand` is null.
+
+    `name` is null for callers who may not list hosts, unless the type is public.
+    """
+
+    reservation_id: str
+    resource_type: str
+    name: str | None
+    slots: int
+    demand: dict[str, int] | None

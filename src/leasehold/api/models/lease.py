@@ -9,8 +9,10 @@ from typing_extensions import TypedDict
 
 from leasehold.api.models.base import RequestModel, answer
 from leasehold.api.models.from_template import OF_LEASE, Template
-from leasehold.api.models.holding import HolderAnswer  # noqa: TC001 - read at run time, for the description
-from leasehold.api.models.lease_then import HeldThen  # noqa: TC001 - read at run time, for the description
+from leasehold.api.models.holding import (
+    HeldThen,  # noqa: TC001 - read at run time, for the description
+    HolderAnswer,  # noqa: TC001 - read at run time, for the description
+)
 from leasehold.api.models.name import Name  # noqa: TC001 - read at run time
 from leasehold.api.versions import (
     DRY_RUNS,

@@ -15,22 +15,21 @@ from typing import TYPE_CHECKING
 
 from leasehold.cloud.ports import BlockedError, CloudError, CloudPermanentError
 from leasehold.db.leases.lease import find_lease
+from leasehold.db.resources.owners import owners
 from leasehold.db.task import LEASE
-from leasehold.db.work import work_of
-from leasehold.features.audit.leftovers import audit_leftovers
-from leasehold.features.audit.plugins import audit_plugins
-from leasehold.features.audit.reading import standing_lease_ids
-from leasehold.leasing.steps.leftovers import audited_types, look_at
+from leasehold.db.work import IDLE, work_of
+from leasehold.features.audit.reading import leases_using, standing_lease_ids, types_in_use
+from leasehold.leasing.steps.leftovers import audited_types, look_at, objects_of_ours
 from leasehold.leasing.steps.lifecycle import Phase, Step, jobs_of, phase_of
 from leasehold.model.finding import REPAIR, Finding, FindingKind, Mend
 from leasehold.resource_types.capabilities import Audited
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from leasehold.cloud.observing import Observation, WithheldWrite
     from leasehold.leasing.service import Service
-    from leasehold.resource_types.look import Look
+    from leasehold.resource_types.look import CloudObject, Look
     from leasehold.resource_types.registry import ResourceType
 
 log = logging.getLogger(__name__)
@@ -178,3 +177,54 @@ def _standing(service: Service, lease_id: str) -> Step | None:
         if lease is None or work is None or work.busy(now) or phase_of(lease, now) is not Phase.KEEP:
             return None
         return Step(Phase.KEEP, lease, jobs_of(service, connection, lease), {})
+
+
+MOST_NAMED = 8
+"""The most leases that a finding names; it counts the rest."""
+_REMEDY = (
+    "Install the plugin again and restart the managers. If none of its objects are left in the cloud, add the type to "
+    "[manager] forgotten_plugins: leases of it can end then."
+)
+
+
+def audit_plugins(service: Service) -> Iterator[Finding]:
+    """Yield a finding for each resource type of unfinished reservations whose plugin cannot be used."""
+    with service.db.reading() as connection:
+        missing = [name for name in types_in_use(connection) if service.types.find(name) is None]
+        using = {name: leases_using(connection, name) for name in missing}
+    for name, leases in using.items():
+        what = f"The plugin of the resource type {name!r} cannot be used here, and {_said(leases)}."
+        yield Finding(FindingKind.PLUGIN, name, what, _REMEDY)
+
+
+def _said(leases: list[str]) -> str:
+    named = ", ".join(leases[:MOST_NAMED])
+    rest = f" and {len(leases) - MOST_NAMED} more" if len(leases) > MOST_NAMED else ""
+    return f"{len(leases)} {'lease has' if len(leases) == 1 else 'leases have'} reservations of it: {named}{rest}"
+
+
+_UNKNOWN = (
+    "Another installation may use it, or it dates from before a restore of the database. If it is unused, remove it by "
+    "hand."
+)
+
+
+def audit_leftovers(service: Service, look: Look, types: Iterable[ResourceType]) -> Iterator[Finding]:
+    """Yield a finding for each reservation that is over or unknown and has cloud objects; reads the cloud first."""
+    things: dict[str, list[CloudObject]] = {}
+    for thing in objects_of_ours(look, types):
+        things.setdefault(thing.reservation_id, []).append(thing)
+    now = service.now()
+    with service.db.reading() as connection:
+        known = owners(connection, things.keys())
+        over = {ident: owner.lease_id for ident, owner in known.items() if owner.over}
+        leases = sorted(set(over.values()))
+        busy = {lease_id for lease_id in leases if (work_of(connection, LEASE, lease_id) or IDLE).busy(now)}
+    for ident, found in sorted(things.items()):
+        has = ", ".join(map(str, found))
+        if ident not in known:
+            what = f"The reservation {ident} is not in the database, but the cloud has: {has}."
+            yield Finding(FindingKind.LEFTOVER, ident, what, _UNKNOWN)
+        elif ident in over and over[ident] not in busy:
+            what = f"The reservation {ident} of lease {over[ident]} is over, but the cloud still has: {has}."
+            yield Finding(FindingKind.LEFTOVER, ident, what, REPAIR, Mend.REMOVAL)

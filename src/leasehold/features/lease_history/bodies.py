@@ -6,7 +6,7 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
-from leasehold.api.models.lease_then import HeldThen
+from leasehold.api.models.holding import HeldThen
 
 
 class HeldAnswer(HeldThen):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import json
 import re
 import secrets
 from contextlib import closing
@@ -15,7 +16,6 @@ from urllib.parse import urlsplit
 
 from leasehold.features.subscription.addresses import may_be_reached
 from leasehold.features.subscription.channel import Channel, DeliveryError, Sender
-from leasehold.features.subscription.cloud_event import CONTENT_TYPE, as_cloud_event
 from leasehold.features.subscription.connection import Connection
 from leasehold.model.errors import InvalidInputError
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from leasehold.features.subscription.settings import DeliverySettings
     from leasehold.model.event_log import LogEvent
 
+CONTENT_TYPE = "application/cloudevents+json"
+SOURCE = "/v1/events"
 LONGEST_URL = 2_000
 SECRET_BYTES = 24
 SECRET_PREFIX = "whsec_"  # noqa: S105 - what Standard Webhooks puts before each secret.
@@ -139,3 +141,33 @@ class WebhookSender(Sender):
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
+
+
+def as_cloud_event(event: LogEvent) -> bytes:
+    """Return the event as a structured CloudEvent 1.0 in ASCII JSON; source and id together never mean another event.
+
+    `projectid` and `sequence`, the position with leading zeros, are extensions; `projectid` is absent for resources.
+    """
+    content = {
+        "specversion": "1.0",
+        "id": str(event.cursor),
+        "source": SOURCE,
+        "type": event.type,
+        "subject": _subject(event),
+        "time": event.time.isoformat(),
+        "datacontenttype": "application/json",
+        "sequence": f"{event.cursor.position:018d}",
+        **({} if event.project_id is None else {"projectid": event.project_id}),
+        "data": dict(event.payload),
+    }
+    return json.dumps(content, separators=(",", ":")).encode("ascii")
+
+
+def _subject(event: LogEvent) -> str:
+    if event.lease_id is not None:
+        return f"leases/{event.lease_id}"
+    if event.alarm_id is not None:
+        return f"alarms/{event.alarm_id}"
+    if event.server_id is not None:
+        return f"servers/{event.server_id}"
+    return f"resources/{event.resource_type}/{event.resource_id}"

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import CloudTransientError, StrangersError
+from leasehold.model.placing.draw import Guest, Room
 from leasehold.resource_types.attempts import do_all
 from leasehold.resource_types.capabilities import (
     Audited,
@@ -25,7 +26,6 @@ from leasehold.resource_types.end_actions.chain import chain_of
 from leasehold.resource_types.host.audit import audit_membership
 from leasehold.resource_types.host.drawing import HostDrawing
 from leasehold.resource_types.host.enrolment import report_of
-from leasehold.resource_types.host.figures import room_on, sized
 from leasehold.resource_types.host.giving_back import ensure_aggregate, hand_over
 from leasehold.resource_types.host.kind import HostRequest
 from leasehold.resource_types.host.moving import (
@@ -41,7 +41,9 @@ from leasehold.resource_types.host.moving import (
 )
 from leasehold.resource_types.host.strangers import audit_strangers
 from leasehold.resource_types.late_boots import delete_late_boots
+from leasehold.resource_types.preemption import stays_on_draw
 from leasehold.resource_types.slots import aggregates
+from leasehold.resource_types.slots.room import amounts_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -49,13 +51,11 @@ if TYPE_CHECKING:
     from leasehold.cloud.ports import Cloud, Server
     from leasehold.conf.settings import CloudSettings
     from leasehold.model.finding import Finding
-    from leasehold.model.placing.draw import Guest, Room
     from leasehold.model.resource import Resource
     from leasehold.resource_types.driver import Convergence, Holding, HostName
     from leasehold.resource_types.enrolment import Report
     from leasehold.resource_types.look import CloudObject, Look
     from leasehold.resource_types.records import Records
-
 
 SERVICE_CHANGED = "service.update"
 COMPUTE = "nova-compute"
@@ -181,3 +181,26 @@ def _binary(payload: Mapping[str, Any]) -> Any:
     """Return which program the service is; None if the payload does not say, as for one that is not versioned."""
     data = payload.get("nova_object.data")
     return data.get("binary") if isinstance(data, dict) else None
+
+
+def sized(
+    cloud: Cloud, settings: CloudSettings, servers: Mapping[int, Sequence[Server]]
+) -> Mapping[int, Sequence[Guest]]:
+    """Return the servers on each host with their sizes; each flavor is asked for once."""
+    wanted = {server.flavor_id for found in servers.values() for server in found}
+    flavors = {each: cloud.flavors.get(each) for each in sorted(wanted)}
+    sizes = {each: None if flavor is None else amounts_of(flavor) for each, flavor in flavors.items()}
+    return {
+        number: [
+            Guest(each.id, each.status, stays_on_draw(each, settings), sizes[each.flavor_id], each.created_at)
+            for each in found
+        ]
+        for number, found in servers.items()
+    }
+
+
+def room_on(cloud: Cloud, hostname: str) -> Room:
+    """Return what Placement would still give to servers on a host, by resource class."""
+    inventories, used = cloud.providers.inventories(hostname), cloud.providers.usages(hostname)
+    free = {name: max(0, each.capacity - used.get(name, 0)) for name, each in inventories.items()}
+    return Room(free, {name: each.max_unit for name, each in inventories.items()})

@@ -9,13 +9,11 @@ from oslo_policy import opts as policy_opts
 
 from leasehold.conf import keystone, region
 from leasehold.conf.errors import ConfigurationError
-from leasehold.conf.options import read_fields
+from leasehold.conf.options import read_fields, take_defaults
 from leasehold.conf.settings import ApiSettings, PolicySettings, RateSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-DEFAULTS = ApiSettings()
 
 DEFAULT_OPTIONS = [
     cfg.HostAddressOpt("host", default="0.0.0.0", help="Address on which the API listens."),  # noqa: S104 - Blazar's.
@@ -31,18 +29,14 @@ API_OPTIONS = [
     ),
     cfg.ListOpt(
         "allowed_hosts",
-        default=[],
         help="Names, without a port, that the API accepts in the Host header under auth_strategy none, in addition to "
         "localhost and loopback addresses: for instance that of a proxy on the same machine.",
     ),
     cfg.StrOpt(
-        "users_file",
-        default="/etc/leasehold/users",
-        help="Users of the http_basic strategy, one `user:bcrypt-hash:project:role,role` in each line.",
+        "users_file", help="Users of the http_basic strategy, one `user:bcrypt-hash:project:role,role` in each line."
     ),
     cfg.FloatOpt(
         "delete_wait_seconds",
-        default=10.0,
         min=0.0,
         help="Seconds that a delete waits for the servers of the lease to be gone before it answers. As many deletes "
         "as a quarter of `threads` wait at the same time in one process, half of them for one project; further ones "
@@ -50,7 +44,7 @@ API_OPTIONS = [
     ),
     cfg.IntOpt(
         "max_event_waits",
-        default=DEFAULTS.event_waits,
+        default=ApiSettings().event_waits,
         min=2,
         max=10_000,
         help="Requests that wait for an event (`GET /v1/events?wait=`) at the same time in one process, half of them "
@@ -59,14 +53,13 @@ API_OPTIONS = [
     ),
     cfg.FloatOpt(
         "cloud_seconds",
-        default=20.0,
         min=0.1,
         help="Seconds that all calls to the cloud of one request may take together when a lease is created or changed. "
         "Set it below the time that the load balancer waits for an answer. As many requests as `threads` and "
         "`max_waiting` together wait for the cloud at the same time in one process, half of them for one project; "
         "further ones get a 503 at once.",
     ),
-    cfg.IntOpt("threads", default=16, min=1, max=1024, help="Requests that one process works on at the same time."),
+    cfg.IntOpt("threads", min=1, max=1024, help="Requests that one process works on at the same time."),
     cfg.IntOpt(
         "max_waiting",
         default=64,
@@ -82,18 +75,16 @@ API_OPTIONS = [
     ),
     cfg.FloatOpt(
         "shutdown_notice_seconds",
-        default=0.0,
         min=0.0,
         help="Seconds for which a process that was told to stop still serves, while its health check answers 503: as "
         "many as the load balancer needs to notice.",
     ),
     cfg.FloatOpt(
         "shutdown_seconds",
-        default=30.0,
         min=0.0,
         help="Seconds, after those of the notice, for which a stopping process finishes the requests under way.",
     ),
-    cfg.IntOpt("max_body", default=1024 * 1024, min=1024, help="Largest request body accepted, in bytes."),
+    cfg.IntOpt("max_body", min=1024, help="Largest request body accepted, in bytes."),
     cfg.IntOpt(
         "max_requests_per_minute",
         default=0,
@@ -110,11 +101,11 @@ API_OPTIONS = [
     ),
     cfg.ListOpt(
         "trusted_proxies",
-        default=[],
         help="Addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted; `unix` for "
         "one that connects through a socket file.",
     ),
 ]
+take_defaults(API_OPTIONS, ApiSettings())
 
 DEFAULT_POLICY_FILE = "policy.yaml"
 
@@ -136,13 +127,8 @@ def read(conf: cfg.ConfigOpts) -> ApiSettings:
         port=conf.port,
         waiting=conf.api.max_waiting,
         wait_seconds=conf.api.max_wait_seconds,
-        allowed_hosts=tuple(conf.api.allowed_hosts),
         event_waits=conf.api.max_event_waits,
-        rates=RateSettings(
-            requests=conf.api.max_requests_per_minute,
-            failures=conf.api.max_failed_logins_per_minute,
-        ),
-        trusted_proxies=tuple(conf.api.trusted_proxies),
+        rates=RateSettings(requests=conf.api.max_requests_per_minute, failures=conf.api.max_failed_logins_per_minute),
         policy=_read_policy(conf),
         region=conf[region.GROUP].name,
         cafile=conf[keystone.GROUP].cafile or conf.cafile,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from oslo_config import cfg
 
 from leasehold.conf.manager import types_of
+from leasehold.conf.options import read_fields, take_defaults
 from leasehold.conf.settings import BridgeSettings, MetricsSettings
 from leasehold.model.resource import HOST
 
@@ -13,13 +14,11 @@ DEFAULTS = BridgeSettings()
 NOTIFICATION_OPTIONS = [
     cfg.StrOpt(
         "publisher_id",
-        default=DEFAULTS.publisher_id,
         help="The publisher that leasehold-bridge names in its notifications. `[oslo_messaging_notifications] driver` "
         "switches them on.",
     ),
     cfg.FloatOpt(
         "retry_most_seconds",
-        default=DEFAULTS.retry_most_seconds,
         min=0.01,
         max=3600.0,
         help="Longest pause, in seconds, between two tries to send a notification that the bus has not accepted.",
@@ -57,6 +56,7 @@ HOST_OPTIONS = [
         "reads away from other readers of the same topic; if there are any, give it one of its own.",
     ),
 ]
+take_defaults(NOTIFICATION_OPTIONS, DEFAULTS)
 
 
 def register(conf: cfg.ConfigOpts) -> None:
@@ -68,9 +68,9 @@ def register(conf: cfg.ConfigOpts) -> None:
 def read(conf: cfg.ConfigOpts) -> BridgeSettings:
     """Return what leasehold-bridge sends and listens to."""
     group, host = conf.notifications, conf["physical:host"]
-    return BridgeSettings(
-        publisher_id=group.publisher_id,
-        retry_most_seconds=group.retry_most_seconds,
+    return read_fields(
+        BridgeSettings,
+        group,
         metrics=MetricsSettings(host=group.metrics_host, port=group.metrics_port),
         pushed=frozenset(types_of(group.pushed_types)) | ({HOST} if host.enable_notification_monitor else set()),
         topics=tuple(host.notification_topics),

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from oslo_config import cfg
 
+from leasehold.conf.options import read_fields, take_defaults
 from leasehold.conf.settings import CloudSettings
 from leasehold.conf.times import YEAR
 from leasehold.model.terms.end_action import CHAINS, WAITS, as_text
@@ -42,7 +43,6 @@ HOST_OPTIONS = [
     ),
     cfg.BoolOpt(
         "expect_preemptibles",
-        default=True,
         help="Whether there may be preemptible servers on free hosts. If so, a shared host is drawn with those that "
         "are on it, and the start of a lease ends them. If not, they are moved like others, and starts of leases save "
         "the calls which make sure that none is left on a host or lands there. The same for APIs and managers.",
@@ -57,7 +57,6 @@ HOST_OPTIONS = [
     ),
     cfg.StrOpt(
         "displacement_strategy",
-        default=CloudSettings().displacement_strategy,
         help="Which servers go where leases need their room, if there is a choice: from which shared hosts they are "
         "moved when hosts are drawn, and which preemptible servers are ended where slots need only some of their room. "
         "`fewest_servers`; or `newest_first`, which spares the oldest; or what a package provides by this name in the "
@@ -72,6 +71,7 @@ HOST_OPTIONS = [
         "as it was.",
     ),
 ]
+take_defaults(HOST_OPTIONS, CloudSettings())
 
 
 def register(conf: cfg.ConfigOpts) -> None:
@@ -84,7 +84,9 @@ def register(conf: cfg.ConfigOpts) -> None:
 def read(conf: cfg.ConfigOpts) -> CloudSettings:
     """Return the names shared with the cloud."""
     host = conf["physical:host"]
-    return CloudSettings(
+    return read_fields(
+        CloudSettings,
+        host,
         driver=conf.cloud.driver,
         freepool=conf.nova.aggregate_freepool_name,
         zone_prefix=host.blazar_az_prefix,
@@ -94,6 +96,4 @@ def read(conf: cfg.ConfigOpts) -> CloudSettings:
         end_waits={word: timedelta(seconds=host[f"{word}_wait_seconds"]) for word in WAITS},
         draw_limit=timedelta(seconds=host.draw_seconds),
         zones=conf.nova.az_aware,
-        expect_preemptibles=host.expect_preemptibles,
-        displacement_strategy=host.displacement_strategy,
     )

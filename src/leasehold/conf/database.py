@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from oslo_config import cfg
 
 from leasehold.conf.errors import ConfigurationError
-from leasehold.conf.options import read_fields
+from leasehold.conf.options import read_fields, take_defaults
 
 DATABASE_OPTIONS = [
     cfg.StrOpt(
@@ -18,13 +18,11 @@ DATABASE_OPTIONS = [
     ),
     cfg.IntOpt(
         "connect_timeout",
-        default=5,
         min=1,
         help="Seconds after which an attempt to connect to the server fails. A value in the URL takes precedence.",
     ),
     cfg.IntOpt(
         "read_timeout",
-        default=60,
         min=1,
         help="Seconds of silence after which a connection counts as lost. On MariaDB and MySQL a server that waits for "
         "a lock is silent, too, so set more than its innodb_lock_wait_timeout. On PostgreSQL only silence of the "
@@ -32,13 +30,11 @@ DATABASE_OPTIONS = [
     ),
     cfg.FloatOpt(
         "retry_seconds",
-        default=30.0,
         min=0.0,
         help="Seconds for which a transaction that lost a race, or its connection before the commit, is retried.",
     ),
     cfg.FloatOpt(
         "clock_jump_seconds",
-        default=300.0,
         min=10.0,
         help="Largest jump of the database's clock, ahead or back, in seconds, that the processes follow. They ignore "
         "a larger one until the clock is back or until leasehold-manage clock accept, so that no lease ends early. "
@@ -65,6 +61,8 @@ class DatabaseSettings:
     wsrep_sync_wait: int = 1
     clock_jump_seconds: float = 300.0
 
+
+take_defaults(DATABASE_OPTIONS, DatabaseSettings())
 
 PATIENT = DatabaseSettings(read_timeout=None)
 """For the operator's tools: a migration has no time limit."""

@@ -9,6 +9,7 @@ from oslo_config import cfg, types
 
 from leasehold.conf import default_properties, external
 from leasehold.conf.errors import ConfigurationError
+from leasehold.conf.options import read_fields, take_defaults
 from leasehold.conf.settings import LeaseSettings, LimitSettings
 from leasehold.conf.times import MOST, YEAR
 from leasehold.model.resource import HOST
@@ -74,14 +75,12 @@ MANAGER_OPTIONS = [
     ),
     cfg.StrOpt(
         "waiting_order",
-        default=LeaseSettings().waiting_order,
         help="Which of the leases that wait come first: `longest_waiting`; or `fewest_leases`, those of the project "
         "that has the fewest granted leases which are not over; or an entry point of a plugin in the group "
         "`leasehold.waiting_orders`. It is the same for all APIs and managers.",
     ),
     cfg.StrOpt(
         "weigher",
-        default=LeaseSettings().weigher,
         help="Which of the resources that would do a lease gets: `first_fit`, by number; `pack`, those that are idle "
         "for the shortest time around the lease; `spread`, for the longest; `least_used`, those that are reserved the "
         "least; `random`; or an entry point of a plugin in the group `leasehold.weighers`. It is the same for all APIs "
@@ -96,7 +95,6 @@ MANAGER_OPTIONS = [
     default_properties.OPTION,
     cfg.IntOpt(
         "longest_grace_seconds",
-        default=int(LeaseSettings().longest_grace.total_seconds()),
         min=0,
         max=YEAR,
         help="The longest grace period that a reservation may ask for: seconds after the end of its lease in which no "
@@ -113,7 +111,6 @@ MANAGER_OPTIONS = [
     ),
     cfg.IntOpt(
         "no_show_seconds",
-        default=0,
         min=0,
         max=YEAR,
         help="So many seconds after the start of a lease, its hosts on which it has no server are released, and its "
@@ -122,14 +119,12 @@ MANAGER_OPTIONS = [
     ),
     cfg.IntOpt(
         "shortest_no_show_seconds",
-        default=int(LeaseSettings().shortest_no_show.total_seconds()),
         min=1,
         max=YEAR,
         help="The fewest `no_show_seconds` that a reservation may ask for: servers need time to boot.",
     ),
     cfg.IntOpt(
         "open_ended_seconds",
-        default=0,
         min=0,
         max=YEAR,
         help="Leases may be asked for without an end by those whom the policy `leasehold:leases:open_ended` allows. "
@@ -138,7 +133,6 @@ MANAGER_OPTIONS = [
     ),
     cfg.IntOpt(
         "rebind_before_start_seconds",
-        default=int(LeaseSettings().rebind_before_start.total_seconds()),
         min=1,
         max=YEAR,
         help="A lease that begins within this many seconds keeps its resources. One that begins later may get others "
@@ -146,13 +140,13 @@ MANAGER_OPTIONS = [
     ),
     cfg.StrOpt(
         "heal_policy",
-        default=HealPolicy.REPLACE.value,
         choices=[each.value for each in HealPolicy],
         help="What healing does for leases that do not say it themselves: `replace` gives them another resource for a "
         "failed one, `replace-before-start` only until they start, `ask` flags them and asks their owners, `never` "
         "flags them. A resource that works again always goes back to the reservation that misses it.",
     ),
 ]
+take_defaults(MANAGER_OPTIONS, LeaseSettings())
 
 AMOUNTS = {
     "physical:host": ("max_hosts_per_lease", "max"),
@@ -210,11 +204,7 @@ ENFORCEMENT_OPTIONS = [
         help="Projects to which the longest duration does not apply.",
     ),
     cfg.ListOpt("exempt_project_ids", default=[], help="Projects to which no filter applies."),
-    limit(
-        "max_open_leases",
-        "Leases that a project may have at a time, future ones included.",
-        _DEFAULTS.open_leases,
-    ),
+    limit("max_open_leases", "Leases that a project may have at a time, future ones included.", _DEFAULTS.open_leases),
     *(limit(name, text) for name, text in _STACKING.items()),
     *(limit(name, _TOTAL_TEXTS[what], _DEFAULTS.totals[what]) for name, what in TOTALS.items()),
     cfg.Opt(
@@ -271,19 +261,17 @@ def register(conf: cfg.ConfigOpts) -> None:
 
 def read(conf: cfg.ConfigOpts) -> LeaseSettings:
     """Return the dates and the limits of leases."""
-    return LeaseSettings(
+    return read_fields(
+        LeaseSettings,
+        conf.manager,
         cleaning_time=timedelta(minutes=conf.cleaning_time),
         cleaning_time_by_type=_read_cleaning_times(conf.cleaning_time_by_type),
         lead_time_by_type=_read_lead_times(conf.lead_time_by_type, conf[HOST].lead_seconds),
         before_end=timedelta(minutes=conf.manager.minutes_before_end_lease),
         retries=conf.manager.lease_retries,
         retry_pause=timedelta(seconds=conf.manager.lease_retry_seconds),
-        waiting_order=conf.manager.waiting_order,
-        weigher=conf.manager.weigher,
         weigher_by_type=dict(each.split("=") for each in conf.manager.weigher_by_type),
         default_properties_by_type=default_properties.read(conf.manager.default_properties_by_type),
-        heal_policy=HealPolicy(conf.manager.heal_policy),
-        rebind_before_start=timedelta(seconds=conf.manager.rebind_before_start_seconds),
         max_duration=_seconds(conf.enforcement.max_lease_duration),
         max_duration_exempt_projects=frozenset(conf.enforcement.max_lease_duration_exempt_project_ids),
         enforcement_filters=tuple(conf.enforcement.enabled_filters),
@@ -292,11 +280,7 @@ def read(conf: cfg.ConfigOpts) -> LeaseSettings:
         rebinding_seconds=conf.enforcement.max_rebinding_seconds,
         limits=_read_limits(conf.enforcement),
         external=external.read(conf),
-        longest_grace=timedelta(seconds=conf.manager.longest_grace_seconds),
         longest_recycling=timedelta(seconds=conf.manager.longest_recycle_seconds),
-        no_show=timedelta(seconds=conf.manager.no_show_seconds),
-        shortest_no_show=timedelta(seconds=conf.manager.shortest_no_show_seconds),
-        open_ended=timedelta(seconds=conf.manager.open_ended_seconds),
     )
 
 

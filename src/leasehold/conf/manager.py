@@ -10,7 +10,7 @@ from oslo_config import cfg
 
 from leasehold.conf import metrics
 from leasehold.conf.errors import ConfigurationError
-from leasehold.conf.options import read_fields
+from leasehold.conf.options import read_fields, take_defaults
 from leasehold.conf.settings import ManagerSettings, Settings
 from leasehold.conf.times import YEAR
 from leasehold.model.placing.pool_size import NO_SIZE, Size
@@ -18,8 +18,6 @@ from leasehold.model.resource import HOST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-DEFAULTS = ManagerSettings()
 
 RUNG = re.compile(r"([1-9][0-9]{0,8})([smhd])", re.ASCII)
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -45,28 +43,24 @@ MANAGER_OPTIONS = [
     ),
     cfg.ListOpt(
         "forgotten_plugins",
-        default=[],
         help="Resource types that are removed for good: warnings and ends of their reservations count as done, without "
         "the plugin and without a call to the cloud. Name a type here only when nothing of it is left in the cloud. It "
         "may not be in `plugins`, too.",
     ),
-    cfg.IntOpt("workers", default=DEFAULTS.workers, min=1, help="Tasks that one manager works on at the same time."),
+    cfg.IntOpt("workers", min=1, help="Tasks that one manager works on at the same time."),
     cfg.FloatOpt(
         "claim_seconds",
-        default=DEFAULTS.claim_seconds,
         min=1.0,
         help="Seconds after which another manager takes over the work of a manager that died. A live manager renews "
         "its claims three times as often.",
     ),
     cfg.FloatOpt(
         "poll_seconds",
-        default=DEFAULTS.poll_seconds,
         min=0.01,
         help="Longest pause, in seconds, between two polls for due work: how late a start may be noticed.",
     ),
     cfg.FloatOpt(
         "event_seconds",
-        default=DEFAULTS.event_seconds,
         min=0.01,
         help="Seconds between two looks for new events: how late those who read the event log see one.",
     ),
@@ -79,27 +73,23 @@ MANAGER_OPTIONS = [
     ),
     cfg.FloatOpt(
         "warn_poll_seconds",
-        default=DEFAULTS.warn_poll_seconds,
         min=0.1,
         max=60.0,
         help="Seconds between two looks for leases to remind of: how late a reminder may be.",
     ),
     cfg.FloatOpt(
         "retry_first_seconds",
-        default=DEFAULTS.retry_first_seconds,
         min=0.0,
         help="Seconds before failed work is tried again. Each further failure doubles the pause.",
     ),
     cfg.FloatOpt(
         "retry_most_seconds",
-        default=DEFAULTS.retry_most_seconds,
         min=0.0,
         max=3600.0,
         help="Longest pause, in seconds, between two tries: after an outage of the cloud work resumes within it.",
     ),
     cfg.FloatOpt(
         "retry_refused_seconds",
-        default=DEFAULTS.retry_refused_seconds,
         min=0.0,
         max=3600.0,
         help="Longest pause, in seconds, between two tries of a call that the cloud refuses (400, 403, 404). When the "
@@ -108,7 +98,6 @@ MANAGER_OPTIONS = [
     ),
     cfg.FloatOpt(
         "shutdown_seconds",
-        default=DEFAULTS.shutdown_seconds,
         min=0.0,
         help="Seconds for which a stopping manager finishes its work. It gives back the rest, so that another manager "
         "takes it at once.",
@@ -122,7 +111,6 @@ MANAGER_OPTIONS = [
     ),
     cfg.FloatOpt(
         "reread_seconds",
-        default=DEFAULTS.reread_seconds,
         min=0.0,
         max=float(YEAR),
         help="Within this many seconds the capacity, traits and attributes of each resource are read again, a few at "
@@ -130,7 +118,6 @@ MANAGER_OPTIONS = [
     ),
     cfg.IntOpt(
         "stuck_seconds",
-        default=int(DEFAULTS.stuck.total_seconds()),
         min=60,
         max=YEAR,
         help="When a lease that is over cannot leave a host for so many seconds, because servers are not deleted, "
@@ -148,7 +135,7 @@ HOST_OPTIONS = [
     ),
     cfg.IntOpt(
         "polling_interval",
-        default=int(DEFAULTS.health_seconds),
+        default=int(ManagerSettings().health_seconds),
         min=1,
         max=YEAR,
         help="Seconds between two checks of the hosts.",
@@ -171,7 +158,6 @@ HOST_OPTIONS = [
     ),
     cfg.FloatOpt(
         "pool_seconds",
-        default=DEFAULTS.pool_seconds,
         min=0.0,
         max=3600.0,
         help="Seconds between two looks at how many hosts the reservation pool needs: shared hosts are drawn for "
@@ -199,6 +185,7 @@ HOST_OPTIONS = [
         "before it is given back: more than a draw takes.",
     ),
 ]
+take_defaults([*MANAGER_OPTIONS, *HOST_OPTIONS], ManagerSettings())
 
 
 def register(conf: cfg.ConfigOpts) -> None:
@@ -216,7 +203,6 @@ def read(conf: cfg.ConfigOpts) -> ManagerSettings:
         health_seconds=float(host.polling_interval),
         healing_interval=timedelta(minutes=host.healing_interval),
         failure_grace_seconds=None if host.failure_grace is None else float(host.failure_grace),
-        stuck=timedelta(seconds=conf.manager.stuck_seconds),
         metrics=metrics.read(conf),
         pool_seconds=host.pool_seconds,
         pool_sizes={HOST: _read_size(host)},

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from datetime import timedelta
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from oslo_config import cfg
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 Values = TypeVar("Values")
+_SECONDS = "_seconds"
 
 
 @dataclass(frozen=True, slots=True)
 class Options(Generic[Values]):
-    """Options of one group. `read` makes the settings from the group's values; without values they are `settings()`."""
+    """Options of one group; without values the settings are `settings()`, from which options have their defaults.
+
+    `read` makes the settings from the group's values, by default as `read_fields` does.
+    """
 
     group: str
     options: Sequence[cfg.Opt]
     settings: type[Values]
-    read: Callable[[Any], Values]
+    read: Callable[[Any], Values] | None = None
+
+    def __post_init__(self) -> None:
+        take_defaults(self.options, self.settings())
 
     def register(self, conf: cfg.ConfigOpts) -> None:
         """Add the options to a configuration."""
@@ -28,19 +37,43 @@ class Options(Generic[Values]):
 
     def read_from(self, conf: cfg.ConfigOpts) -> Values:
         """Return the settings; raises ConfigurationError."""
-        return self.read(conf[self.group])
+        group = conf[self.group]
+        return read_fields(self.settings, group) if self.read is None else self.read(group)
+
+
+def take_defaults(options: Iterable[cfg.Opt], settings: object) -> None:
+    """Give options without a default that of the field of their name, or in seconds of a length of time before that.
+
+    An empty text is no default.
+    """
+    values = {each.name: getattr(settings, each.name) for each in fields(settings)}  # type: ignore[arg-type]  # a dataclass.
+    for option in options:
+        value = values.get(option.dest)
+        if isinstance(length := values.get(option.dest.removesuffix(_SECONDS)), timedelta):
+            value = length // timedelta(seconds=1) if isinstance(option, cfg.IntOpt) else length.total_seconds()
+        if option.default is None and value != "":
+            option.default = list(value) if isinstance(value, tuple | frozenset) else value
 
 
 def read_fields(settings: type[Values], group: Any, **others: Any) -> Values:
-    """Return settings whose fields are what the group's options of the same names say, but for the `others`."""
+    """Return settings whose fields are what the group's options of their names say, but for the `others`.
+
+    A field that is a length of time has an option in seconds, whose name ends so. The others have the type
+    of their default.
+    """
+    defaults = settings()
     names = {each.name for each in fields(settings)} - others.keys()  # type: ignore[arg-type]  # all are dataclasses.
-    return settings(**{name: getattr(group, name) for name in names}, **others)
+    return settings(**{name: _field(group, name, getattr(defaults, name)) for name in names}, **others)
+
+
+def _field(group: Any, name: str, default: object) -> Any:
+    if isinstance(default, timedelta):
+        return timedelta(seconds=getattr(group, name + _SECONDS))
+    value = getattr(group, name)
+    return type(default)(value) if isinstance(default, tuple | frozenset | StrEnum) else value
 
 
 def count_option(settings: type[Values], text: str) -> Options[Values]:
     """Return the option of settings that are one number, which has the name of their field in `[manager]`."""
     (field,) = fields(settings)  # type: ignore[arg-type]  # the settings of each feature are a dataclass.
-    option = cfg.IntOpt(field.name, default=field.default, min=0, help=text)
-    return Options(
-        "manager", [option], settings, lambda manager: settings(**{field.name: getattr(manager, field.name)})
-    )
+    return Options("manager", [cfg.IntOpt(field.name, min=0, help=text)], settings)

@@ -17,21 +17,14 @@ class AlarmSettings:
     alarms: int = 20
 
 
-DEFAULTS = AlarmSettings()
 _OPTIONS = [
     cfg.FloatOpt(
         "alarm_seconds",
-        default=DEFAULTS.alarm_seconds,
         min=0.0,
         max=3600.0,
         help="Seconds between two checks of the capacity alarms, and the most that one check of all of them takes; 0 "
         "means that there are no alarms. One of the managers checks them, and keeps calendars of its own for that.",
     ),
-    cfg.IntOpt(
-        "alarms",
-        default=DEFAULTS.alarms,
-        min=0,
-        help="How many capacity alarms a project may have; 0 means that nobody can make one.",
-    ),
+    cfg.IntOpt("alarms", min=0, help="How many capacity alarms a project may have; 0 means that nobody can make one."),
 ]
-OPTIONS = Options("manager", _OPTIONS, AlarmSettings, lambda group: AlarmSettings(group.alarm_seconds, group.alarms))
+OPTIONS = Options("manager", _OPTIONS, AlarmSettings)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 from oslo_config import cfg
 
-from leasehold.conf.options import Options, read_fields
+from leasehold.conf.options import Options
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,21 +17,18 @@ class AuditSettings:
     audit_pause_seconds: float = 0.1
 
 
-DEFAULTS = AuditSettings()
 _OPTIONS = [
     cfg.FloatOpt(
         "audit_seconds",
-        default=DEFAULTS.audit_seconds,
         min=0.0,
         help="Seconds between two audit rounds. In a round one of the managers compares the cloud with the database, "
         "repairs manual changes, and logs them; 0 means no audit.",
     ),
     cfg.FloatOpt(
         "audit_pause_seconds",
-        default=DEFAULTS.audit_pause_seconds,
         min=0.0,
         help="Pause, in seconds, after each lease in an audit round, which limits the load of the cloud. A round has "
         "one pause for each lease.",
     ),
 ]
-OPTIONS = Options("manager", _OPTIONS, AuditSettings, partial(read_fields, AuditSettings))
+OPTIONS = Options("manager", _OPTIONS, AuditSettings)

@@ -51,24 +51,20 @@ class ConsoleSettings:
     websso: tuple[WebSsoChoice, ...] = ()
 
 
-DEFAULTS = ConsoleSettings()
-
 _OPTIONS = [
     cfg.BoolOpt(
         "enabled",
-        default=DEFAULTS.enabled,
         help="Whether the API serves the web console at /console, if the package leasehold-console is installed.",
     ),
     cfg.IntOpt(
         "idle_seconds",
-        default=int(DEFAULTS.idle.total_seconds()),
         min=0,
         max=7 * 24 * 3600,
         help="Seconds without a key or a click after which a session of the console ends. 0: idleness ends none.",
     ),
     cfg.IntOpt(
         "session_seconds",
-        default=int(DEFAULTS.longest.total_seconds()),
+        default=12 * 3600,
         min=60,
         max=30 * 24 * 3600,
         help="Seconds after which a session of the console ends in any case. Under auth_strategy keystone it ends with "
@@ -76,13 +72,12 @@ _OPTIONS = [
     ),
     cfg.BoolOpt(
         "insecure_http",
-        default=DEFAULTS.insecure_http,
         help="Whether people may sign in at the console by HTTP without TLS from other machines: everybody on the way "
         "can then read their passwords and use their sessions.",
     ),
     cfg.StrOpt(
         "default_domain",
-        default=DEFAULTS.domain,
+        default=ConsoleSettings().domain,
         help="What the domain field of the console's sign-in holds at first.",
     ),
     cfg.StrOpt(
@@ -97,7 +92,6 @@ _OPTIONS = [
     ),
     cfg.ListOpt(
         "websso",
-        default=[],
         help="Ways to sign in by an identity provider: PROTOCOL=LABEL or PROVIDER/PROTOCOL=LABEL, with the names that "
         "Keystone knows, such as `openid=University login, acme/saml2=ACME`.",
     ),
@@ -113,7 +107,6 @@ def _read(group: Any) -> ConsoleSettings:
     return read_fields(
         ConsoleSettings,
         group,
-        idle=timedelta(seconds=group.idle_seconds),
         longest=timedelta(seconds=group.session_seconds),
         domain=group.default_domain,
         keystone_url=_read_url(group.keystone_url, "keystone_url"),

@@ -13,7 +13,7 @@ from leasehold.api.models.lease import LeaseCreation
 from leasehold.api.once import fingerprint
 from leasehold.api.versions import V1_3
 from leasehold.features.availability.bodies import WindowSearch
-from leasehold.features.held_offer.bodies import OfferCreation
+from leasehold.features.held_offer.api import OfferCreation
 from leasehold.features.series.bodies import SeriesCreation
 from leasehold.features.template.bodies import TemplateAmendment, TemplateCreation
 from leasehold.features.template.model import KEYS, added_keys

@@ -4,19 +4,56 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from typing_extensions import TypedDict
+
 from leasehold.api.call import Reply
 from leasehold.api.dates import to_iso
+from leasehold.api.models.base import answer
 from leasehold.api.policies.base import admin_only
 from leasehold.api.route import ACCEPTED, V1_3
-from leasehold.features.audit.bodies import OneAudit
 from leasehold.features.audit.options import AuditSettings
 from leasehold.features.audit.use import ask_for_round, read_report
 from leasehold.model.finding import Mend
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
-    from leasehold.features.audit.bodies import AuditAnswer, FindingAnswer
     from leasehold.features.audit.model import AuditRound, Reported
+
+
+class FindingAnswer(TypedDict):
+    """A difference, and what becomes of it.
+
+    `repair` says what a repair does, and is null if only an operator can decide: `remedy` says what to do then.
+    `repaired` says what the last round has done about it; the next round shows whether that has helped.
+    """
+
+    kind: str
+    subject: str
+    resource_type: str | None
+    what: str
+    remedy: str
+    repair: str | None
+    repaired: str | None
+    found_at: str
+
+
+class AuditAnswer(TypedDict):
+    """The last round of the periodic audit; null where there was none, or it has not ended.
+
+    `interval_seconds` is the time between two rounds; 0 means that there are none. `failure` says why the last round
+    could not be completed; `findings` are then those of the last complete one.
+    """
+
+    interval_seconds: float
+    began_at: str | None
+    ended_at: str | None
+    under_way: bool
+    failure: str | None
+    findings: list[FindingAnswer]
+
+
+OneAudit = answer("OneAudit", "The answer about the audit.", audit=AuditAnswer)
+
 
 _REPAIRS: Final = {
     Mend.LEASE: "A manager converges the lease: the cloud is made to match what the lease should have.",

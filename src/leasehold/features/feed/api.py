@@ -3,22 +3,48 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NotRequired
+
+from typing_extensions import TypedDict
 
 from leasehold.api.call import Reply, Text
+from leasehold.api.models.base import RequestModel, answer
+from leasehold.api.models.name import OptionalName  # noqa: TC001 - read at run time
 from leasehold.api.paging import ListKeys
 from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, rule
 from leasehold.api.route import CREATED, EVERY, GONE, V1_3, Noun, Route
 from leasehold.features.feed import use as feeds
-from leasehold.features.feed.bodies import FeedCreation, FeedList, OneFeed
 from leasehold.features.feed.calendar import write_calendar
 from leasehold.features.feed.model import UnknownFeedError
 from leasehold.model.caller import Caller
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
-    from leasehold.features.feed.bodies import FeedAnswer
     from leasehold.features.feed.model import Feed
+
+
+class FeedCreation(RequestModel):
+    """The body of POST /v1/feeds: a name for calendars to show, and whether it has only the caller's own leases."""
+
+    name: OptionalName = ""
+    own: bool = False
+
+
+class FeedAnswer(TypedDict):
+    """A calendar feed; `url` is there once, in the answer that made it."""
+
+    id: str
+    name: str
+    project_id: str
+    user_id: str
+    own: bool
+    created_at: str
+    url: NotRequired[str]
+
+
+OneFeed = answer("OneFeed", "The answer about one feed.", feed=FeedAnswer)
+FeedList = answer("FeedList", "The answer about feeds.", feeds=list[FeedAnswer])
+
 
 LOG = logging.getLogger(__name__)
 

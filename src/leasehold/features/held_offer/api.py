@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, NotRequired
+
+from pydantic import Field
+from typing_extensions import TypedDict
 
 from leasehold.api.call import Reply
 from leasehold.api.dates import to_record
 from leasehold.api.handlers.lease import asking_once, check_giving_back, draft_of, reply_in_callers_name
-from leasehold.api.models.lease import OneLease
+from leasehold.api.models.base import answer
+from leasehold.api.models.from_template import OF_OFFER
+from leasehold.api.models.holding import HolderAnswer  # noqa: TC001 - read at run time, for the description
+from leasehold.api.models.lease import INSTEAD_OF_END, SINCE_OF_TEMPLATE, LeaseAnswer, LeaseRequest, OneLease
 from leasehold.api.once import fingerprint, idempotency_key
 from leasehold.api.paging import ListKeys
 from leasehold.api.policies import lease as lease_rules
@@ -20,7 +26,6 @@ from leasehold.api.strict import check_reservations
 from leasehold.api.views.holding import show_holdings
 from leasehold.api.views.lease import show_lease
 from leasehold.features.held_offer import use
-from leasehold.features.held_offer.bodies import OfferCreation, OfferList, OneOffer
 from leasehold.features.held_offer.model import OfferState, state_of
 from leasehold.features.held_offer.options import OfferSettings
 from leasehold.leasing.reading.holding import list_holdings
@@ -30,8 +35,46 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from leasehold.api.call import Call
-    from leasehold.features.held_offer.bodies import OfferAnswer
     from leasehold.model.lease import Lease
+
+MOST_SECONDS = 24 * 3600
+Hold = Annotated[
+    int | None, Field(ge=1, le=MOST_SECONDS, description="For how many seconds it is held; null means the default")
+]
+
+
+class OfferCreation(LeaseRequest):
+    """The body of POST /v1/offers: that of a lease which does not wait, and for how long it is held."""
+
+    hold_seconds: Hold = None
+
+    since = SINCE_OF_TEMPLATE
+    filled = OF_OFFER
+    instead = INSTEAD_OF_END
+
+
+class OfferAnswer(TypedDict):
+    """An offer: `state` is `open`, `accepted`, or `over` if it has lapsed, was given up, or its lease is gone.
+
+    Its id is that of the lease; before it is accepted, the lease has the status `OFFERED`. `expires_at` is when it
+    lapses, or would have lapsed.
+    """
+
+    id: str
+    state: str
+    expires_at: str
+    lease: LeaseAnswer
+
+
+class OneOffer(TypedDict):
+    """The answer about one offer; `reservations` only while it is open: what it holds."""
+
+    offer: OfferAnswer
+    reservations: NotRequired[list[HolderAnswer]]
+
+
+OfferList = answer("OfferList", "The answer about offers: those that are open.", offers=list[OfferAnswer])
+
 
 LISTED = ListKeys(sorts=("expires_at",))
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import TypedDict
+
 from leasehold.api import dates
 from leasehold.api.call import Reply
 from leasehold.api.handlers.lease_then import check_deleted, held_as_seen, show_held_then
+from leasehold.api.models.holding import HeldThen
 from leasehold.api.paging import ListKeys, asked_page
 from leasehold.api.policies import lease as lease_rules
 from leasehold.api.route import V1_3
 from leasehold.api.views.lease import lease_view
-from leasehold.features.lease_history.bodies import LeaseHistoryAnswer
 from leasehold.features.lease_history.use import UnknownChangeError, lease_history
 from leasehold.model.paging import unknown_marker
 
@@ -19,13 +21,66 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from leasehold.api.call import Call
-    from leasehold.features.lease_history.bodies import ChangeAnswer, DifferenceAnswer, HeldAnswer
     from leasehold.features.lease_history.use import LeaseHistory
     from leasehold.model.lease import Lease
     from leasehold.model.lease_then import LeaseChange
     from leasehold.model.segment import Segment
 
     Shown = Mapping[str, Any]
+
+
+class HeldAnswer(HeldThen):
+    """What a reservation held from `start_date`, included, to `end_date`, excluded; to the second, in UTC.
+
+    `going_on` says that it still does; the end is then the present. The causes are null where none was recorded.
+    """
+
+    start_date: str
+    end_date: str
+    going_on: bool
+    start_cause: str | None
+    end_cause: str | None
+
+
+class DifferenceAnswer(TypedDict):
+    """A value that has changed: a key of the `lease`, or of the `reservation` or the `event` with this id."""
+
+    part: str
+    id: str
+    key: str
+    before: Any
+    after: Any
+
+
+class ChangeAnswer(TypedDict):
+    """A change of a lease. `type` is that of the event that told of it, null if none did; the time is in ISO 8601.
+
+    `by` is `project` for somebody in the lease's project, `operator` for somebody else who may, `service` for Leasehold
+    itself, and null if it is not known. `user_id` says who it was; that of an operator is shown to administrators only.
+    `whole` false: an older version has recorded it, and only dates, statuses and the name are compared.
+    """
+
+    id: str
+    time: str
+    type: str | None
+    by: str | None
+    user_id: str | None
+    whole: bool
+    changes: list[DifferenceAnswer]
+
+
+class LeaseHistoryAnswer(TypedDict):
+    """All recorded changes of a lease, oldest first; the first has no values before.
+
+    `held` is null for callers who may not see what leases have.
+    """
+
+    lease_id: str
+    project_id: str
+    deleted_at: str | None
+    changes: list[ChangeAnswer]
+    held: list[HeldAnswer] | None
+
 
 RULES = ()
 LISTED = ListKeys()

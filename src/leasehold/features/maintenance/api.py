@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import AfterValidator, Field, WithJsonSchema
+from typing_extensions import TypedDict
 
 from leasehold.api.call import Reply
 from leasehold.api.dates import to_record, to_wire
 from leasehold.api.lease_filter import FILTERS as LEASE_KEYS
 from leasehold.api.lease_filter import asked_part
 from leasehold.api.listing import Listing
+from leasehold.api.models.base import RequestModel, answer
+from leasehold.api.models.lease import INSTEAD_OF_END, LASTING, SINCE_OF_WINDOW, Date, Duration
+from leasehold.api.models.name import Name  # noqa: TC001 - read at run time
 from leasehold.api.policies.base import admin_only
 from leasehold.api.policies.lease import CHANGE_MAINTENANCE
 from leasehold.api.route import CREATED, GONE, V1_2
 from leasehold.api.spans import ending_as_sent, named_as_sent, parse_window
 from leasehold.api.versions import FILTERS
 from leasehold.features.maintenance import use as windows
-from leasehold.features.maintenance.bodies import MaintenanceCreation, MaintenanceList, OneMaintenance
 from leasehold.features.maintenance.model import MaintenanceDraft, OnConflict
 from leasehold.leasing.reading import queries
 from leasehold.model.refused import Operation
@@ -23,8 +28,57 @@ from leasehold.model.resource import MAINTENANCE
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
-    from leasehold.features.maintenance.bodies import MaintenanceAnswer
     from leasehold.model.lease import Lease
+
+MOST_HOSTS = 1_000
+_WORDS = [each.value for each in OnConflict]
+
+
+def _on_conflict(word: str) -> str:
+    if word not in _WORDS:
+        message = f"it has to be {' or '.join(map(repr, _WORDS))}"
+        raise ValueError(message)
+    return word
+
+
+class MaintenanceCreation(RequestModel):
+    """The body of POST /v1/maintenances; `hosts` are ids of hosts."""
+
+    model_config = LASTING
+    name: Name
+    start_date: Date
+    end_date: Date
+    duration_seconds: Duration = None
+    hosts: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=36)]], Field(min_length=1, max_length=MOST_HOSTS)
+    ]
+    on_conflict: Annotated[str, AfterValidator(_on_conflict), WithJsonSchema({"type": "string", "enum": _WORDS})] = (
+        OnConflict.REFUSE.value
+    )
+
+    since = SINCE_OF_WINDOW
+    instead = INSTEAD_OF_END
+
+
+class MaintenanceAnswer(TypedDict):
+    """A maintenance window: its lease has the same id. `moved` and `warned` are ids of other leases."""
+
+    id: str
+    name: str
+    project_id: str
+    user_id: str
+    start_date: str
+    end_date: str
+    status: str
+    hosts: list[str]
+    moved: list[str]
+    warned: list[str]
+    created_at: str | None
+    updated_at: str | None
+
+
+OneMaintenance = answer("OneMaintenance", "The answer about one window.", maintenance=MaintenanceAnswer)
+MaintenanceList = answer("MaintenanceList", "The answer about windows.", maintenances=list[MaintenanceAnswer])
 
 
 def list_maintenances(call: Call) -> Reply:
@@ -44,11 +98,7 @@ def create(call: Call, body: MaintenanceCreation) -> Reply:
     now = call.service.now()
     start, end = parse_window(body, version=call.version, now=now)
     draft = MaintenanceDraft(
-        name=body.name,
-        start=start,
-        end=end,
-        hosts=tuple(body.hosts),
-        on_conflict=OnConflict(body.on_conflict),
+        name=body.name, start=start, end=end, hosts=tuple(body.hosts), on_conflict=OnConflict(body.on_conflict)
     )
     with named_as_sent(ending_as_sent(body)):
         made = windows.make_maintenance(call.service, call.caller, draft)

@@ -4,17 +4,48 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from typing_extensions import TypedDict
+
 from leasehold.api.call import Reply
+from leasehold.api.models.base import answer
 from leasehold.api.paging import ListKeys
 from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, rule
 from leasehold.api.route import EVERY, GONE, V1_3
 from leasehold.features.owned_resource import use
-from leasehold.features.owned_resource.bodies import OwnedResourceList
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
-    from leasehold.features.owned_resource.bodies import OwnedResourceAnswer
     from leasehold.features.owned_resource.model import OwnedResource
+
+
+class OwnedUseAnswer(TypedDict):
+    """A lease that uses a resource: its id, whose it is, when and how it stands."""
+
+    id: str
+    project_id: str
+    start_date: str
+    end_date: str
+    status: str
+
+
+class OwnedResourceAnswer(TypedDict):
+    """A resource that belongs to the project `owner`, and the leases that use it now or later."""
+
+    id: str
+    resource_type: str
+    name: str
+    owner: str
+    projects: list[str]
+    capacity: dict[str, int]
+    reservable: bool
+    health: str
+    leases: list[OwnedUseAnswer]
+
+
+OwnedResourceList = answer(
+    "OwnedResourceList", "The answer about the resources of owners.", owned_resources=list[OwnedResourceAnswer]
+)
+
 
 LISTED = ListKeys(texts=("name", "health"), switches=("reservable",), sorts=("name", "resource_type"))
 

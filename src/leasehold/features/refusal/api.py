@@ -5,17 +5,38 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
+from typing_extensions import TypedDict
+
 from leasehold.api.call import Reply
+from leasehold.api.models.base import answer
 from leasehold.api.policies.base import admin_only
 from leasehold.api.route import V1_3
-from leasehold.features.refusal.bodies import RefusalList
 from leasehold.features.refusal.store import read_refusals
 from leasehold.model.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
-    from leasehold.features.refusal.bodies import RefusalCountAnswer
     from leasehold.features.refusal.store import RefusedCount
+
+
+class RefusalCountAnswer(TypedDict):
+    """How many requests were refused in one hour for one reason, by how many projects.
+
+    `resource_type` is null where no resource was short. `missing` is how many more hosts, instances or addresses would
+    have been enough for each of these requests by itself; 0 where none would have helped; 1000 stands for more as well.
+    """
+
+    hour: str
+    operation: str
+    code: str
+    resource_type: str | None
+    missing: int
+    refused: int
+    projects: int
+
+
+RefusalList = answer("RefusalList", "The answer about refused requests.", refusals=list[RefusalCountAnswer])
+
 
 _PATH: Final = "/v1/refusals"
 GET: Final = "leasehold:refusals:get"

@@ -34,13 +34,14 @@ from leasehold.resource_types.registry import PluginError, load_types
 from leasehold.resource_types.strategy import load_strategy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from threading import Event
 
     from sqlalchemy import Engine
 
     from leasehold.cloud.ports import Cloud
     from leasehold.conf import Config
+    from leasehold.conf.settings import LeaseSettings
     from leasehold.resource_types.registry import ResourceTypes
 
 log = logging.getLogger(__name__)
@@ -81,9 +82,7 @@ def service_on(engine: Engine, config: Config, wake: Event) -> Service:
     settings = config.settings
     weighers = load_weighers(settings.leases.weigher, settings.leases.weigher_by_type)
     types = load_types(settings.plugins, config.raw)
-    _check_cleaning_times(settings.leases.cleaning_time_by_type, types)
-    _check_lead_times(settings.leases.lead_time_by_type, types)
-    _check_default_properties(settings.leases.default_properties_by_type, types)
+    _check_types(settings.leases, types)
     return Service(
         db=Database(engine, config.database.retry_seconds),
         calendars=Calendars(weighers),
@@ -101,34 +100,23 @@ def service_on(engine: Engine, config: Config, wake: Event) -> Service:
     )
 
 
-def _check_cleaning_times(names: Iterable[str], types: ResourceTypes) -> None:
-    """Raise PluginError if a name of `[DEFAULT] cleaning_time_by_type` is no type with resources of its own."""
-    option = "[DEFAULT] cleaning_time_by_type"
-    for name in names:
-        found = types.installed(name)
-        if found is None:
-            message = f"{option} names {name!r}, which no installed package provides: correct the name."
-            raise PluginError(message)
-        if found.kind.resources != name:
-            message = f"{option} names {name}, which uses other resources: name {found.kind.resources}."
-            raise PluginError(message)
-
-
-def _check_lead_times(names: Iterable[str], types: ResourceTypes) -> None:
-    """Raise PluginError if no installed package provides a type that `[DEFAULT] lead_time_by_type` names."""
-    for name in names:
-        if types.installed(name) is None:
-            option = "[DEFAULT] lead_time_by_type"
-            message = f"{option} names {name!r}, which no installed package provides: correct the name."
-            raise PluginError(message)
-
-
-def _check_default_properties(names: Iterable[str], types: ResourceTypes) -> None:
-    """Raise PluginError if `[manager] default_properties_by_type` names a type that no package provides."""
-    unknown = next((name for name in names if types.installed(name) is None), None)
-    if unknown is not None:
-        message = f"{default_properties.NAME} names {unknown!r}, which no installed package provides: correct the name."
-        raise PluginError(message)
+def _check_types(settings: LeaseSettings, types: ResourceTypes) -> None:
+    """Raise PluginError if an option names a type that no package provides, or one without resources to clean."""
+    cleaned = "[DEFAULT] cleaning_time_by_type"
+    named: Mapping[str, Iterable[str]] = {
+        cleaned: settings.cleaning_time_by_type,
+        "[DEFAULT] lead_time_by_type": settings.lead_time_by_type,
+        default_properties.NAME: settings.default_properties_by_type,
+    }
+    for option, names in named.items():
+        for name in names:
+            found = types.installed(name)
+            if found is None:
+                message = f"{option} names {name!r}, which no installed package provides: correct the name."
+                raise PluginError(message)
+            if option == cleaned and found.kind.resources != name:
+                message = f"{option} names {name}, which uses other resources: name {found.kind.resources}."
+                raise PluginError(message)
 
 
 def load_calendars(service: Service) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold.features.registry import FEATURES
-from leasehold.leasing.job import Job
+from leasehold.leasing.turn import Job
 from leasehold.manager.jobs import core_jobs
 from leasehold.manager.periodic_thread import JobThread
 

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from leasehold.enforcement.amount import MaxLeaseSizeFilter
-from leasehold.enforcement.duration import MaxLeaseDurationFilter
 from leasehold.enforcement.external import NAME as EXTERNAL
 from leasehold.enforcement.external import ExternalCall, ExternalService
-from leasehold.enforcement.lookahead import MaxLookaheadFilter
+from leasehold.enforcement.lease import MaxLeaseDurationFilter, MaxLeaseSizeFilter, MaxLookaheadFilter
 from leasehold.enforcement.project import ProjectLimitsFilter
 from leasehold.enforcement.stacking import StackingFilter
 from leasehold.model.errors import AmendmentDeniedError, LeaseholdError, LimitExceededError

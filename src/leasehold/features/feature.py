@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from leasehold.conf.options import Options
     from leasehold.conf.settings import Settings
     from leasehold.leasing.deciding.source import Source
-    from leasehold.leasing.job import Job
     from leasehold.leasing.service import Service, Words
+    from leasehold.leasing.turn import Job
     from leasehold.manager.periodic_thread import PeriodicThread
 
     MakeService = Callable[[Namespace, Engine], Service]

@@ -1,7 +1,8 @@
-"""The turn of one of all managers: rounds of periodic work that no other does meanwhile (`db.periodic_lock`)."""
+"""Jobs of managers, and the turn of one of them: rounds that no other does meanwhile (`db.periodic_lock`)."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
@@ -11,7 +12,9 @@ from sqlalchemy.exc import IntegrityError
 from leasehold.db.periodic_lock import add_periodic_lock, keep_periodic_lock, take_periodic_lock
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
+    from threading import Event
 
     from sqlalchemy import Connection
 
@@ -62,3 +65,16 @@ class Turn:
     def _kept(self, mine: datetime, connection: Connection) -> datetime | None:
         until = self._service.now() + self._lasts
         return until if keep_periodic_lock(connection, self._kind, mine, until) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Done by each manager every `every` seconds, first after one interval; with a `turn`, by the one that takes it.
+
+    `run` gets the event that the manager stops. What it raises is logged, and the next run tries again.
+    """
+
+    name: str
+    every: float
+    run: Callable[[Event], object]
+    turn: Turn | None = None

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold.leasing.end_notices import deliver_end_notice
-from leasehold.leasing.job import Job
 from leasehold.leasing.reading.event_log import sequence_events
 from leasehold.leasing.reminder import remind
 from leasehold.leasing.resources.pool_size import follow
-from leasehold.leasing.turn import Turn
+from leasehold.leasing.turn import Job, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

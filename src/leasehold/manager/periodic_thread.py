@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from leasehold.cloud.ports import CloudError
 
 if TYPE_CHECKING:
-    from leasehold.leasing.job import Job
+    from leasehold.leasing.turn import Job
 
 log = logging.getLogger(__name__)
 

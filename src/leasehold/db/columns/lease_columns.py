@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import JSON, BigInteger, Boolean, Column, ForeignKey, Integer, String, Text, bindparam, update
 
 from leasehold.db.columns.default_properties import read_default_properties, write_default_properties
-from leasehold.db.columns.ending import read_ending, write_ending
+from leasehold.db.columns.ending import read_ending, read_no_show, write_ending, write_no_show
 from leasehold.db.columns.facts import DROPPED, SHARES, written_facts
 from leasehold.db.columns.holding import NOTED
-from leasehold.db.columns.no_show import read_no_show, write_no_show
 from leasehold.db.columns.opened import new, opened
 from leasehold.db.columns.waits import read_waiting, write_waiting
 from leasehold.db.dialects import JsonText

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from leasehold.features.alarm.options import AlarmSettings
 from leasehold.features.alarm.use import AlarmWatch
-from leasehold.leasing.job import Job
-from leasehold.leasing.turn import Turn
+from leasehold.leasing.turn import Job, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

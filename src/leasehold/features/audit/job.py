@@ -19,8 +19,7 @@ from leasehold.features.audit.options import AuditSettings
 from leasehold.features.audit.repair import repair
 from leasehold.features.audit.store import begin_round, end_round, fail_round
 from leasehold.features.audit.use import AUDIT_LOCK
-from leasehold.leasing.job import Job
-from leasehold.leasing.turn import Turn
+from leasehold.leasing.turn import Job, Turn
 from leasehold.model.finding import FindingKind
 
 if TYPE_CHECKING:

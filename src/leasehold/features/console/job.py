@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from leasehold.features.console.use import purge_sessions
-from leasehold.leasing.job import Job
+from leasehold.leasing.turn import Job
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from leasehold.features.preemption.options import PreemptionSettings
 from leasehold.features.preemption.use import warn_preemptibles
-from leasehold.leasing.job import Job
-from leasehold.leasing.turn import Turn
+from leasehold.leasing.turn import Job, Turn
 from leasehold.resource_types.displacement import open_all
 
 if TYPE_CHECKING:

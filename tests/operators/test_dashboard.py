@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import requests
 
-from leasehold.features.audit.metrics import DONE, FAILED, MENDED, count_finding, count_round
+from leasehold.features.audit.job import DONE, FAILED, MENDED, count_finding, count_round
 from leasehold.metrics.cloud import OK, count_call
 from leasehold.metrics.event import count_event
 from leasehold.metrics.exposition import served

@@ -9,8 +9,7 @@ import pytest
 from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
 
 from leasehold.db.engine import open_engine, reading, writing
-from leasehold.features.audit.job import Reconciler
-from leasehold.features.audit.metrics import FINDINGS
+from leasehold.features.audit.job import FINDINGS, Reconciler
 from leasehold.leasing.reading.event_log import sequence_events
 from leasehold.manager.worker import Worker
 from leasehold.metrics.cloud import TRANSIENT, count_call

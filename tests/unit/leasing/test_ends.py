@@ -19,8 +19,8 @@ from leasehold.model.errors import InUseError, InvalidInputError, MissingParamet
 from leasehold.model.states import LeaseStatus
 from leasehold.model.terms.ending import DELETED_AT_ONCE
 from leasehold.resource_types.outliving import LIVING
-from leasehold.resource_types.slots.classes import remove_class
 from leasehold.resource_types.slots.names import child_provider, resource_class
+from leasehold.resource_types.slots.objects import remove_class
 from tests.factory import DEMO, flavors, floating_ips, hosts, instances, run_for, run_until
 from tests.selection import part_of_product
 from tests.stateful.audit import audit

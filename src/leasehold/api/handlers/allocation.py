@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from typing_extensions import TypedDict
+
 from leasehold.api.call import Reply
 from leasehold.api.dates import to_wire
 from leasehold.api.handlers.resource import known
 from leasehold.api.listing import Listing
+from leasehold.api.models.base import answer
 from leasehold.api.paging import ListKeys
 from leasehold.leasing.reading import queries
 from leasehold.model.resource import HOST
@@ -16,9 +19,29 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from leasehold.api.call import Call
-    from leasehold.api.models.allocation import AllocationAnswer, ReservedAnswer
     from leasehold.model.allocation import Allocation
     from leasehold.model.resource import Resource
+
+
+class ReservedAnswer(TypedDict):
+    """One slot of a host that is allocated to a reservation; `id` is the reservation's."""
+
+    id: str
+    lease_id: str
+    start_date: str
+    end_date: str
+
+
+class AllocationAnswer(TypedDict):
+    """The allocations of one host."""
+
+    resource_id: str
+    reservations: list[ReservedAnswer]
+
+
+OneAllocation = answer("OneAllocation", "The answer about one host.", allocation=AllocationAnswer)
+AllocationList = answer("AllocationList", "The answer about all hosts.", allocations=list[AllocationAnswer])
+
 
 LISTED = ListKeys()
 

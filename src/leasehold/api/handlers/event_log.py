@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import TypedDict
 
 from leasehold.api import dates
 from leasehold.api.call import Reply
@@ -19,8 +21,32 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from leasehold.api.call import Call
-    from leasehold.api.models.event_log import LogEventAnswer, LogEventList
     from leasehold.model.event_log import Cursor, EventPage, LogEvent
+
+
+class LogEventAnswer(TypedDict):
+    """An event of a lease, a resource, an alarm or a server; `payload` is the state after it.
+
+    `id` never changes, and is a cursor. `position` counts up by one through all events of all projects.
+    """
+
+    id: str
+    position: int
+    type: str
+    time: str
+    project_id: str | None
+    lease_id: str | None
+    resource_type: str | None
+    resource_id: str | None
+    payload: dict[str, Any]
+
+
+class LogEventList(TypedDict):
+    """The answer about events; `next` is the cursor to go on with."""
+
+    events: list[LogEventAnswer]
+    next: str
+
 
 PAGE = 100
 LONGEST_WAIT = 60

@@ -5,12 +5,42 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from typing_extensions import TypedDict
+
 from leasehold.api import versions
 from leasehold.api.call import Reply
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
-    from leasehold.api.models.version import VersionList
+
+
+class LinkAnswer(TypedDict):
+    """The URL of a version."""
+
+    rel: str
+    href: str
+
+
+class VersionAnswer(TypedDict):
+    """One version of the API and its range of microversions."""
+
+    id: str
+    status: str
+    min_version: str
+    max_version: str
+    links: list[LinkAnswer]
+
+
+class VersionList(TypedDict):
+    """The answer about versions."""
+
+    versions: list[VersionAnswer]
+
+
+class HealthAnswer(TypedDict):
+    """The answer of the health check."""
+
+    status: str
 
 
 def list_versions(call: Call) -> Reply:

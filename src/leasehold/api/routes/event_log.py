@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from leasehold.api.handlers.event_log import list_events
-from leasehold.api.models.event_log import LogEventList
+from leasehold.api.handlers.event_log import LogEventList, list_events
 from leasehold.api.policies import event_log as rules
 from leasehold.api.route import V1_2
 

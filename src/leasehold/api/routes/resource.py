@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from leasehold.api.handlers import allocation, resource
 from leasehold.api.handlers import property as properties
-from leasehold.api.models.allocation import AllocationList, OneAllocation
+from leasehold.api.handlers.allocation import AllocationList, OneAllocation
 from leasehold.api.models.property import OneDefinition, PrivacyChange, PropertyList
 from leasehold.api.models.resource import (
     CandidateList,

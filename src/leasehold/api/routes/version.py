@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from leasehold.api.handlers.version import check_health, list_versions, show_document
-from leasehold.api.models.version import HealthAnswer, VersionList
+from leasehold.api.handlers.version import HealthAnswer, VersionList, check_health, list_versions, show_document
 from leasehold.api.route import CHOICES, Route
 
 ROUTES = (

@@ -11,10 +11,11 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
+from prometheus_client import Counter
+
 from leasehold.cloud.ports import CloudError
 from leasehold.features.audit.cloud import Pace, audit_cloud
 from leasehold.features.audit.database import audit_leases
-from leasehold.features.audit.metrics import DONE, FAILED, LEFT, MENDED, count_finding, count_round, expect_findings
 from leasehold.features.audit.options import AuditSettings
 from leasehold.features.audit.repair import repair
 from leasehold.features.audit.store import begin_round, end_round, fail_round
@@ -23,13 +24,47 @@ from leasehold.leasing.turn import Job, Turn
 from leasehold.model.finding import FindingKind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from threading import Event
 
     from leasehold.leasing.service import Service
     from leasehold.model.finding import Finding
 
 log = logging.getLogger(__name__)
+
+MENDED = "mended"
+LEFT = "left"
+"""Not repaired, because a person must decide what to do; the log describes it."""
+
+DONE = "done"
+FAILED = "failed"
+"""The cloud or the database could not be read completely; the next round starts again."""
+
+FINDINGS = Counter(
+    "leasehold_audit_findings",
+    "Findings of the periodic audit: `mended` by itself, or `left` to a person. Counted again in each round.",
+    ["kind", "outcome"],
+)
+ROUNDS = Counter(
+    "leasehold_audit_rounds", "Rounds of the periodic audit: `done`, or `failed` before the end.", ["outcome"]
+)
+
+
+def count_finding(kind: str, outcome: str) -> None:
+    """Count a finding of a round; `outcome` is MENDED or LEFT."""
+    FINDINGS.labels(kind, outcome).inc()
+
+
+def expect_findings(kinds: Iterable[str]) -> None:
+    """Have the series of what is left to a person at 0: Prometheus sees no increase in a series that begins at 1."""
+    for kind in kinds:
+        FINDINGS.labels(kind, LEFT)
+
+
+def count_round(outcome: str) -> None:
+    """Count a round; `outcome` is DONE or FAILED."""
+    ROUNDS.labels(outcome).inc()
+
 
 _DEFECT = "The round ended by an unexpected error of the service; the log of the managers has its traceback"
 

@@ -11,11 +11,12 @@ from datetime import timedelta
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from prometheus_client import Counter
+
 from leasehold.db import event_log
 from leasehold.features.subscription import store as rows
 from leasehold.features.subscription.channel import DeliveryError
 from leasehold.features.subscription.channels import CHANNELS
-from leasehold.features.subscription.metrics import DEAD, DELIVERED, FAILED, SUSPENDED, count_delivery
 from leasehold.features.subscription.model import SLOW_FOR, DeadLetter
 from leasehold.features.subscription.settings import DeliverySettings
 from leasehold.features.subscription.store import DeliveryProgress
@@ -31,6 +32,24 @@ if TYPE_CHECKING:
     from leasehold.features.subscription.model import ChannelName, DueSubscription, Subscription
     from leasehold.leasing.service import Service
     from leasehold.model.event_log import LogEvent
+
+DELIVERED = "delivered"
+FAILED = "failed"
+DEAD = "dead"
+SUSPENDED = "suspended"
+
+DELIVERIES = Counter(
+    "leasehold_deliveries",
+    "Tries to deliver an event. `failed`: tried again; `dead`: refused so often that it became a dead letter; "
+    "`suspended`: failed for so long that its subscription was suspended.",
+    ["channel", "outcome"],
+)
+
+
+def count_delivery(channel: str, outcome: str) -> None:
+    """Count one try."""
+    DELIVERIES.labels(channel, outcome).inc()
+
 
 log = logging.getLogger(__name__)
 

@@ -15,13 +15,21 @@ from leasehold.model.errors import some_of
 from leasehold.resource_types.attempts import do_all
 from leasehold.resource_types.capabilities import Movable
 from leasehold.resource_types.host.enrolment import DRAWS, HostEnrolment
-from leasehold.resource_types.preemption import stays_on_draw
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from leasehold.cloud.ports import Cloud, Server
     from leasehold.conf.settings import CloudSettings
+
+
+def stays_on_draw(server: Server, settings: CloudSettings) -> bool:
+    """Return whether a server stays when its host is drawn into the reservation pool: a lease of the host ends it.
+
+    Where no preemptible servers are expected, they are moved like others (`[physical:host] expect_preemptibles`).
+    """
+    return server.preemptible and settings.expect_preemptibles
+
 
 GOING = frozenset({"MIGRATING", "DELETING"})
 """The statuses of servers that leave the host by themselves."""

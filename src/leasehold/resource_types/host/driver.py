@@ -24,7 +24,7 @@ from leasehold.resource_types.capabilities import (
 from leasehold.resource_types.driver import Driver, ResourceUser, Wanted, users_of
 from leasehold.resource_types.end_actions.chain import chain_of
 from leasehold.resource_types.host.audit import audit_membership
-from leasehold.resource_types.host.drawing import HostDrawing
+from leasehold.resource_types.host.drawing import HostDrawing, stays_on_draw
 from leasehold.resource_types.host.enrolment import report_of
 from leasehold.resource_types.host.giving_back import ensure_aggregate, hand_over
 from leasehold.resource_types.host.kind import HostRequest
@@ -41,7 +41,6 @@ from leasehold.resource_types.host.moving import (
 )
 from leasehold.resource_types.host.strangers import audit_strangers
 from leasehold.resource_types.late_boots import delete_late_boots
-from leasehold.resource_types.preemption import stays_on_draw
 from leasehold.resource_types.slots import aggregates
 from leasehold.resource_types.slots.room import amounts_of
 

@@ -20,7 +20,6 @@ from leasehold.resource_types.end_actions.awaiting import NOTHING_AWAITED
 from leasehold.resource_types.end_actions.chain import chain_of
 from leasehold.resource_types.late_boots import delete_late_boots
 from leasehold.resource_types.outliving import say_living
-from leasehold.resource_types.slots.classes import remove_class
 from leasehold.resource_types.slots.names import (
     RESERVATION_KEY,
     TENANT_KEY,
@@ -29,7 +28,7 @@ from leasehold.resource_types.slots.names import (
     group_of,
     resource_class,
 )
-from leasehold.resource_types.slots.objects import objects_of_slots, remove_object, slots_in_use
+from leasehold.resource_types.slots.objects import objects_of_slots, remove_class, remove_object, slots_in_use
 from leasehold.resource_types.slots.room import amounts_of, listed, make_room
 from leasehold.resource_types.strategy import load_strategy
 

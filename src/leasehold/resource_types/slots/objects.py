@@ -8,18 +8,35 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from leasehold.cloud.ports import CloudConflictError
 from leasehold.resource_types.driver import MARK, mark_of
 from leasehold.resource_types.look import RESERVATION_ID, CloudObject
 from leasehold.resource_types.slots import aggregates
-from leasehold.resource_types.slots.classes import remove_class
-from leasehold.resource_types.slots.names import FLAVOR_KEY, reservation_of, resource_class
+from leasehold.resource_types.slots.names import FLAVOR_KEY, child_provider, reservation_of, resource_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from leasehold.cloud.ports import Providers
     from leasehold.resource_types.look import Look
 
+
 FLAVOR, CLASS, GROUP = "flavor", "resource class", "server group"
+
+
+def remove_class(providers: Providers, name: str) -> None:
+    """Remove a resource class and what is left of its inventories; raises CloudTransientError while servers use one.
+
+    A manager that has lost its claim may set an inventory late, on a host that the reservation no longer holds. So all
+    hosts are looked at, but only when Placement says that the class has inventories.
+    """
+    try:
+        providers.delete_class(name)
+    except CloudConflictError:
+        for provider in sorted(providers.names()):
+            if provider.startswith(child_provider("")):
+                providers.remove_inventory(provider, name)
+        providers.delete_class(name)
 
 
 def objects_of_slots(look: Look) -> Iterator[CloudObject]:

@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 LONGEST_PROPERTY = 64
 """In characters: the limit of v1 (contract resources §1.1), which Blazar does not check on an update."""
 
+_ATTRIBUTES = (
+    *("hypervisor_hostname", "hypervisor_type", "hypervisor_version", "service_name", "vcpus", "memory_mb", "local_gb"),
+    *("cpu_info", "availability_zone"),
+)
+"""The columns of a host that are its attributes here."""
+
 
 @dataclass(frozen=True, slots=True)
 class NewResource:
@@ -95,10 +101,7 @@ def _host(row: HostRow, inventories: Sequence[InventoryRow], traits: list[str], 
     raw = {"VCPU": row.vcpus, "MEMORY_MB": row.memory_mb, "DISK_GB": row.local_gb}
     offered = {
         each.resource_class: Inventory(
-            total=each.total,
-            reserved=each.reserved,
-            max_unit=each.max_unit,
-            allocation_ratio=each.allocation_ratio,
+            each.total, each.reserved, max_unit=each.max_unit, allocation_ratio=each.allocation_ratio
         )
         for each in inventories
     }
@@ -109,19 +112,7 @@ def _host(row: HostRow, inventories: Sequence[InventoryRow], traits: list[str], 
         "reference": row.hypervisor_hostname,
         "capacity": raw | {name: inventory.capacity for name, inventory in offered.items()},
         "max_unit": {name: inventory.max_unit for name, inventory in offered.items()},
-        "attributes": {
-            "hypervisor_hostname": row.hypervisor_hostname,
-            "hypervisor_type": row.hypervisor_type,
-            "hypervisor_version": row.hypervisor_version,
-            "service_name": row.service_name,
-            "vcpus": row.vcpus,
-            "memory_mb": row.memory_mb,
-            "local_gb": row.local_gb,
-            "cpu_info": row.cpu_info,
-            "availability_zone": row.availability_zone,
-            "status": None,
-            "trust_id": None,
-        },
+        "attributes": {**{name: getattr(row, name) for name in _ATTRIBUTES}, "status": None, "trust_id": None},
         "traits": traits,
         "reservable": row.reservable,
         "created_at": row.created_at or now,

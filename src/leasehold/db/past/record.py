@@ -30,6 +30,11 @@ _REST = (
     .where(allocations.c.ends_at > BEGIN)
     .order_by(BEGIN, allocations.c.id)
 )
+_SAME = (
+    *("lease_id", "reservation_id", "project_id", "user_id", "resource_type", "resource_number", "resource", "slots"),
+    "start_cause",
+)
+"""The columns of a segment that are its fields."""
 _OF_SEGMENTS = dict(segments.c.items())
 _OF_ALLOCATIONS = {
     "lease_id": allocations.c.lease_id,
@@ -120,38 +125,17 @@ def _rest(row: Row[Any], now: datetime) -> Segment | None:
 
 
 def _segment(row: Row[Any], window: Window, end_cause: str | None, *, going_on: bool) -> Segment:
-    return Segment(
-        lease_id=row.lease_id,
-        reservation_id=row.reservation_id,
-        project_id=row.project_id,
-        user_id=row.user_id,
-        resource_type=row.resource_type,
-        resource_number=row.resource_number,
-        resource=row.resource,
-        slots=row.slots,
-        demand=read_demand(row.demand),
-        window=window,
-        start_cause=row.start_cause,
-        end_cause=end_cause,
-        open=going_on,
-    )
+    same = {name: getattr(row, name) for name in _SAME}
+    return Segment(**same, demand=read_demand(row.demand), window=window, end_cause=end_cause, open=going_on)
 
 
 def _as_row(segment: Segment, now: datetime) -> dict[str, Any]:
     start, end = segment.window.seconds
     return {
-        "lease_id": segment.lease_id,
-        "reservation_id": segment.reservation_id,
-        "project_id": segment.project_id,
-        "user_id": segment.user_id,
-        "resource_type": segment.resource_type,
-        "resource_number": segment.resource_number,
-        "resource": segment.resource,
-        "slots": segment.slots,
+        **{name: getattr(segment, name) for name in _SAME},
         "demand": write_demand(segment.demand),
         "starts_at": start,
         "ends_at": end,
-        "start_cause": segment.start_cause,
         "end_cause": segment.end_cause,
         "written_at": now,
     }

@@ -60,35 +60,24 @@ _SHOWN: Mapping[str, ColumnElement[Any]] = {
     **{key: cast(_ATTRIBUTES[key].as_string(), BigInteger) for key in ("vcpus", "memory_mb", "local_gb")},
 }
 _LISTED = Listed(resources, _SHOWN, (resources.c.number,))
+_SAME = (
+    *("number", "id", "type", "pool", "capacity", "max_unit", "attributes", "reference", "owner", "held_for"),
+    *("down_since", "changed_at", "created_at", "updated_at", "deleted_at", "disabled_reason"),
+    *("membership_since", "membership_reason"),
+)
+"""The columns of a resource that are its fields as they are."""
 
 
 def _resource(row: Row[Any], properties: Mapping[str, str], region: str | None) -> Resource:
     return Resource(
-        number=row.number,
-        id=row.id,
-        type=row.type,
-        pool=row.pool,
-        capacity=row.capacity,
-        max_unit=row.max_unit,
-        attributes=row.attributes,
+        **{name: getattr(row, name) for name in _SAME},
         properties=properties,
-        reference=row.reference,
         traits=frozenset(row.traits),
         admitted=row.reservable,
         health=_health(row),
-        down_since=row.down_since,
-        changed_at=row.changed_at,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        deleted_at=row.deleted_at,
         disabled=bool(row.disabled),
-        disabled_reason=row.disabled_reason,
         membership=Membership(row.membership or Membership.RESERVATION),
-        membership_since=row.membership_since,
-        membership_reason=row.membership_reason,
-        held_for=row.held_for,
         projects=None if row.projects is None else frozenset(row.projects),
-        owner=row.owner,
         region=region,
     )
 

@@ -64,15 +64,9 @@ def find_alarms(connection: Connection, ids: Collection[str]) -> Sequence[Alarm]
 def save_check(connection: Connection, before: Alarm, after: Alarm) -> bool:
     """Write what a check has found; False and nothing is written if the alarm was checked or deleted meanwhile."""
     seen = (alarms.c.id == before.id, alarms.c.generation == before.generation)
-    values = {
-        "generation": before.generation + 1,
-        "low": after.low,
-        "available": after.available,
-        "reason": after.reason,
-        "changed_at": after.changed_at,
-        "checked_at": after.checked_at,
-    }
-    return connection.execute(update(alarms).where(*seen).values(values)).rowcount == 1
+    found = {name: getattr(after, name) for name in ("low", "available", "reason", "changed_at", "checked_at")}
+    change = update(alarms).where(*seen).values(generation=before.generation + 1, **found)
+    return connection.execute(change).rowcount == 1
 
 
 def mark_checked(connection: Connection, ids: Collection[str], now: datetime) -> None:
@@ -84,15 +78,8 @@ def mark_checked(connection: Connection, ids: Collection[str], now: datetime) ->
 def put_event(connection: Connection, event_type: AlarmNews, alarm: Alarm, now: datetime) -> None:
     """Record an event of an alarm, with its state after it, for the project that has it."""
     payload = {
-        "id": alarm.id,
-        "name": alarm.name,
-        "user_id": alarm.user_id,
-        "project_id": alarm.project_id,
+        **{name: getattr(alarm, name) for name in ("id", "name", "user_id", "project_id")},
         "reservation": dict(alarm.reservation),
-        "below": alarm.below,
-        "duration": alarm.duration,
-        "state": alarm.state,
-        "available": alarm.available,
-        "reason": alarm.reason,
+        **{name: getattr(alarm, name) for name in ("below", "duration", "state", "available", "reason")},
     }
     put_project_event(connection, event_type, alarm.project_id, payload, now)

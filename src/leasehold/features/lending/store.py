@@ -46,23 +46,19 @@ published_offers = table(
 
 CHUNK = 2_000
 """Offers of which one statement reads what they offer: databases take only so many parameters."""
+_SAME = ("id", "name", "project_id", "user_id", "resource_number", "for_project", "created_at")
+"""The columns of an offer that are its fields."""
 
 
 def add_published(connection: Connection, new: PublishedOffer) -> None:
     """Write a new offer."""
     row = {
-        "id": new.id,
-        "name": new.name,
-        "project_id": new.project_id,
-        "user_id": new.user_id,
-        "resource_number": new.resource_number,
+        **{name: getattr(new, name) for name in _SAME},
         "lease_id": None if new.part is None else new.part.lease_id,
         "reservation_id": None if new.part is None else new.part.reservation_id,
         "amount": None if new.part is None else new.part.amount,
         "start_at": new.window.start,
         "end_at": new.window.end,
-        "for_project": new.for_project,
-        "created_at": new.created_at,
     }
     connection.execute(insert(published_offers), row)
 
@@ -176,15 +172,9 @@ def _as_offers(connection: Connection, rows: Sequence[Row[Any]]) -> list[Publish
     resources, parts = resources_by_number(connection, numbers), parts_of(connection, rows)
     return [
         PublishedOffer(
-            id=row.id,
-            name=row.name,
-            project_id=row.project_id,
-            user_id=row.user_id,
-            resource_number=row.resource_number,
+            **{name: getattr(row, name) for name in _SAME},
             resource=resources.get(row.resource_number),
             window=Window(row.start_at, row.end_at),
-            for_project=row.for_project,
-            created_at=row.created_at,
             deleted_at=row.deleted_at,
             part=parts.get(row.id),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
@@ -39,6 +39,18 @@ class RequestModel(BaseModel):
     def added(self) -> frozenset[str]:
         """The keys that are not the client's own."""
         return self._added
+
+
+def one_of(words: Sequence[str]) -> Callable[[str], str]:
+    """Return what raises ValueError, with all words, for a text that is none of them, and returns it otherwise."""
+
+    def check(word: str) -> str:
+        if word not in words:
+            message = f"it has to be {' or '.join(map(repr, words))}"
+            raise ValueError(message)
+        return word
+
+    return check
 
 
 def answer(name: str, about: str, **keys: Any) -> Any:

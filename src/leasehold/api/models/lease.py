@@ -7,12 +7,9 @@ from typing import Annotated, Any, NotRequired
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema, with_config
 from typing_extensions import TypedDict
 
-from leasehold.api.models.base import RequestModel, answer
+from leasehold.api.models.base import RequestModel, answer, one_of
 from leasehold.api.models.from_template import OF_LEASE, Template
-from leasehold.api.models.holding import (
-    HeldThen,  # noqa: TC001 - read at run time, for the description
-    HolderAnswer,  # noqa: TC001 - read at run time, for the description
-)
+from leasehold.api.models.holding import HeldThen, HolderAnswer  # noqa: TC001 - read at run time, for the description
 from leasehold.api.models.name import Name  # noqa: TC001 - read at run time
 from leasehold.api.versions import (
     DRY_RUNS,
@@ -68,16 +65,9 @@ SINCE_OF_TEMPLATE = {**SINCE_OF_WINDOW, "template": TEMPLATES}
 _POLICIES = [*(each.value for each in HealPolicy), DEFAULT]
 
 
-def _heal_policy(word: str) -> str:
-    if word not in _POLICIES:
-        message = f"it has to be {' or '.join(map(repr, _POLICIES))}"
-        raise ValueError(message)
-    return word
-
-
 HealPolicyWord = Annotated[
     str,
-    AfterValidator(_heal_policy),
+    AfterValidator(one_of(_POLICIES)),
     WithJsonSchema(
         {"type": "string", "enum": _POLICIES, "description": "From 1.2 on: what happens when a resource fails"}
     ),
@@ -121,16 +111,9 @@ ReminderSeconds = Annotated[
 _TYPES = [each.value for each in LeaseType]
 
 
-def _type(word: str) -> str:
-    if word not in _TYPES:
-        message = f"it has to be {' or '.join(map(repr, _TYPES))}"
-        raise ValueError(message)
-    return word
-
-
 TypeWord = Annotated[
     str,
-    AfterValidator(_type),
+    AfterValidator(one_of(_TYPES)),
     WithJsonSchema(
         {"type": "string", "enum": _TYPES, "description": "From 1.2 on: what happens if it cannot be granted at once"}
     ),

@@ -12,7 +12,7 @@ from leasehold.api.dates import to_record, to_wire
 from leasehold.api.lease_filter import FILTERS as LEASE_KEYS
 from leasehold.api.lease_filter import asked_part
 from leasehold.api.listing import Listing
-from leasehold.api.models.base import RequestModel, answer
+from leasehold.api.models.base import RequestModel, answer, one_of
 from leasehold.api.models.lease import INSTEAD_OF_END, LASTING, SINCE_OF_WINDOW, Date, Duration
 from leasehold.api.models.name import Name  # noqa: TC001 - read at run time
 from leasehold.api.policies.base import admin_only
@@ -34,13 +34,6 @@ MOST_HOSTS = 1_000
 _WORDS = [each.value for each in OnConflict]
 
 
-def _on_conflict(word: str) -> str:
-    if word not in _WORDS:
-        message = f"it has to be {' or '.join(map(repr, _WORDS))}"
-        raise ValueError(message)
-    return word
-
-
 class MaintenanceCreation(RequestModel):
     """The body of POST /v1/maintenances; `hosts` are ids of hosts."""
 
@@ -52,7 +45,7 @@ class MaintenanceCreation(RequestModel):
     hosts: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=36)]], Field(min_length=1, max_length=MOST_HOSTS)
     ]
-    on_conflict: Annotated[str, AfterValidator(_on_conflict), WithJsonSchema({"type": "string", "enum": _WORDS})] = (
+    on_conflict: Annotated[str, AfterValidator(one_of(_WORDS)), WithJsonSchema({"type": "string", "enum": _WORDS})] = (
         OnConflict.REFUSE.value
     )
 

@@ -7,7 +7,7 @@ from typing import Annotated, NotRequired
 from pydantic import AfterValidator, Field, WithJsonSchema
 from typing_extensions import TypedDict
 
-from leasehold.api.models.base import RequestModel, answer
+from leasehold.api.models.base import RequestModel, answer, one_of
 from leasehold.features.subscription.model import SUBSCRIBABLE, ChannelName
 from leasehold.features.subscription.webhook import LONGEST_URL
 from leasehold.model.event_log import EVENT_TYPES
@@ -25,19 +25,12 @@ def _event_type(word: str) -> str:
     return word
 
 
-def _channel(word: str) -> str:
-    if word not in _CHANNELS:
-        message = f"it has to be {' or '.join(map(repr, _CHANNELS))}"
-        raise ValueError(message)
-    return word
-
-
 EventTypeWord = Annotated[
     str,
     AfterValidator(_event_type),
     WithJsonSchema({"type": "string", "enum": _TYPES}),
 ]
-ChannelWord = Annotated[str, AfterValidator(_channel), WithJsonSchema({"type": "string", "enum": _CHANNELS})]
+ChannelWord = Annotated[str, AfterValidator(one_of(_CHANNELS)), WithJsonSchema({"type": "string", "enum": _CHANNELS})]
 
 
 class SubscriptionCreation(RequestModel):

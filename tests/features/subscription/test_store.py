@@ -17,10 +17,16 @@ from leasehold.db.event_log import log_state, sequence
 from leasehold.db.outbox import put_event, put_resource_events
 from leasehold.db.resources.resource import resources_by_number
 from leasehold.db.tables import subscriptions
-from leasehold.features.subscription.model import ChannelName, DeadLetter, DueSubscription, Subscription, fair_share
+from leasehold.features.subscription.model import (
+    ChannelName,
+    DeadLetter,
+    DeliveryProgress,
+    DueSubscription,
+    Subscription,
+    fair_share,
+)
 from leasehold.features.subscription.store import (
     LONGEST_ERROR,
-    DeliveryProgress,
     add_subscription,
     candidates,
     claim_subscriptions,

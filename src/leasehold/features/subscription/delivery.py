@@ -17,9 +17,8 @@ from leasehold.db import event_log
 from leasehold.features.subscription import store as rows
 from leasehold.features.subscription.channel import DeliveryError
 from leasehold.features.subscription.channels import CHANNELS
-from leasehold.features.subscription.model import SLOW_FOR, DeadLetter
+from leasehold.features.subscription.model import SLOW_FOR, DeadLetter, DeliveryProgress
 from leasehold.features.subscription.settings import DeliverySettings
-from leasehold.features.subscription.store import DeliveryProgress
 from leasehold.model.backoff import pause_after
 
 if TYPE_CHECKING:

@@ -49,7 +49,21 @@ class SubscriptionStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Subscription:
+class DeliveryProgress:
+    """How far a subscription has come, and how its last try went."""
+
+    position: int
+    failures: int = 0
+    refusals: int = 0
+    failing_since: datetime | None = None
+    suspended_at: datetime | None = None
+    due_at: datetime | None = None
+    last_error: str | None = None
+    slow_until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscription(DeliveryProgress):
     """Events that are sent to a target, in the order of the log.
 
     All events up to `position` are delivered, or dead letters. `event_types` empty means all types, `all_projects` also
@@ -68,14 +82,6 @@ class Subscription:
     event_types: tuple[str, ...]
     lease_id: str | None
     created_at: datetime
-    position: int
-    failures: int = 0
-    refusals: int = 0
-    failing_since: datetime | None = None
-    suspended_at: datetime | None = None
-    due_at: datetime | None = None
-    last_error: str | None = None
-    slow_until: datetime | None = None
     own: bool = False
 
     @property

@@ -6,14 +6,21 @@ replay takes the claim away.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, bindparam, case, delete, exists, func, insert, or_, select, update
 
 from leasehold.db.paging import Listed, of_project
 from leasehold.db.tables import dead_letters, event_log, outbox, subscriptions
-from leasehold.features.subscription.model import SUBSCRIBABLE, ChannelName, DeadLetter, DueSubscription, Subscription
+from leasehold.features.subscription.model import (
+    SUBSCRIBABLE,
+    ChannelName,
+    DeadLetter,
+    DeliveryProgress,
+    DueSubscription,
+    Subscription,
+)
 from leasehold.features.subscription.model import SubscriptionStatus as Status
 from leasehold.model.paging import WHOLE, PageRequest
 
@@ -75,23 +82,10 @@ _STATUS = case(
 _LISTED = Listed(subscriptions, {"status": _STATUS, "own": subscriptions.c.own.is_(True)})
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveryProgress:
-    """How far a subscription has come, and how its last try went."""
-
-    position: int
-    failures: int = 0
-    refusals: int = 0
-    failing_since: datetime | None = None
-    suspended_at: datetime | None = None
-    due_at: datetime | None = None
-    last_error: str | None = None
-    slow_until: datetime | None = None
-
-    def values(self) -> dict[str, Any]:
-        """Return the columns, with the error cut to `LONGEST_ERROR`."""
-        error = None if self.last_error is None else self.last_error[:LONGEST_ERROR]
-        return {**asdict(self), "last_error": error}
+def _columns(progress: DeliveryProgress) -> dict[str, Any]:
+    """Return the columns, with the error cut to `LONGEST_ERROR`."""
+    error = None if progress.last_error is None else progress.last_error[:LONGEST_ERROR]
+    return {**asdict(progress), "last_error": error}
 
 
 def add_subscription(connection: Connection, new: Subscription) -> None:
@@ -179,7 +173,7 @@ def save_progress(
     """
     mine = (subscriptions.c.id == ident, subscriptions.c.claimed_by == claimer)
     claim = {"claim_until": until, "claimed_by": None if until is None else claimer}
-    if connection.execute(update(subscriptions).where(*mine).values(**progress.values(), **claim)).rowcount == 0:
+    if connection.execute(update(subscriptions).where(*mine).values(**_columns(progress), **claim)).rowcount == 0:
         return False
     if dead is not None:
         row = {**asdict(dead), "lease_id": dead.lease_id or "", "error": dead.error[:LONGEST_ERROR]}
@@ -213,7 +207,7 @@ def rewind(connection: Connection, ident: str, position: int, due_at: datetime |
     Nothing is sent before `due_at`, if one is given. It stays slow: otherwise a replay would get a receiver that hangs
     a thread of the others.
     """
-    values = {**DeliveryProgress(position, due_at=due_at).values(), "claimed_by": None, "claim_until": None}
+    values = {**_columns(DeliveryProgress(position, due_at=due_at)), "claimed_by": None, "claim_until": None}
     del values["slow_until"]
     connection.execute(update(subscriptions).where(subscriptions.c.id == ident).values(**values))
     _forget(connection, ident, dead_letters.c.position > position)

@@ -24,19 +24,8 @@ if TYPE_CHECKING:
     from leasehold.model.segment import Segment
 
 COLUMNS = (
-    "resource",
-    "resource_type",
-    "slots",
-    "demand",
-    "start",
-    "end",
-    "seconds",
-    "start_cause",
-    "end_cause",
-    "project_id",
-    "user_id",
-    "lease_id",
-    "reservation_id",
+    *("resource", "resource_type", "slots", "demand", "start", "end", "seconds", "start_cause", "end_cause"),
+    *("project_id", "user_id", "lease_id", "reservation_id"),
 )
 ABOUT = (
     "Each row is a time in which a reservation held a resource without a change. While the resource is still held, its "

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from oslo_config import cfg
 
+from leasehold.conf import metrics
 from leasehold.conf.manager import types_of
 from leasehold.conf.options import read_fields, take_defaults
-from leasehold.conf.settings import BridgeSettings, MetricsSettings
+from leasehold.conf.settings import BridgeSettings
 from leasehold.model.resource import HOST
 
 DEFAULTS = BridgeSettings()
@@ -30,16 +31,7 @@ NOTIFICATION_OPTIONS = [
         "says that they may have changed, such as `virtual:floatingip`. `[physical:host] enable_notification_monitor` "
         "says it for hosts. Polling goes on beside it, unless `[manager] unpolled_types` names the type.",
     ),
-    cfg.HostAddressOpt(
-        "metrics_host",
-        default=DEFAULTS.metrics.host,
-        help="Address on which leasehold-bridge answers Prometheus, without a token.",
-    ),
-    cfg.PortOpt(
-        "metrics_port",
-        default=DEFAULTS.metrics.port,
-        help="Port on which leasehold-bridge answers Prometheus; 0 means none.",
-    ),
+    *metrics.options_of("leasehold-bridge"),
 ]
 HOST_OPTIONS = [
     cfg.BoolOpt(
@@ -71,7 +63,7 @@ def read(conf: cfg.ConfigOpts) -> BridgeSettings:
     return read_fields(
         BridgeSettings,
         group,
-        metrics=MetricsSettings(host=group.metrics_host, port=group.metrics_port),
+        metrics=metrics.read(group),
         pushed=frozenset(types_of(group.pushed_types)) | ({HOST} if host.enable_notification_monitor else set()),
         topics=tuple(host.notification_topics),
     )

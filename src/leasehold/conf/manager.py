@@ -203,7 +203,7 @@ def read(conf: cfg.ConfigOpts) -> ManagerSettings:
         health_seconds=float(host.polling_interval),
         healing_interval=timedelta(minutes=host.healing_interval),
         failure_grace_seconds=None if host.failure_grace is None else float(host.failure_grace),
-        metrics=metrics.read(conf),
+        metrics=metrics.read(conf.manager),
         pool_seconds=host.pool_seconds,
         pool_sizes={HOST: _read_size(host)},
         forgotten_plugins=_read_forgotten(conf),

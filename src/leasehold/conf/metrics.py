@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from oslo_config import cfg
 
 from leasehold.conf.settings import MetricsSettings
@@ -15,14 +17,19 @@ API_OPTIONS = [
     ),
 ]
 
-MANAGER_OPTIONS = [
-    cfg.HostAddressOpt(
-        "metrics_host",
-        default="127.0.0.1",
-        help="Address on which the manager answers Prometheus, without a token.",
-    ),
-    cfg.PortOpt("metrics_port", default=0, help="Port on which the manager answers Prometheus; 0 means none."),
-]
+
+def options_of(program: str) -> list[cfg.Opt]:
+    """Return the options of a program that answers Prometheus on a port of its own, in its group."""
+    default = MetricsSettings()
+    address = f"Address on which {program} answers Prometheus, without a token."
+    port = f"Port on which {program} answers Prometheus; 0 means none."
+    return [
+        cfg.HostAddressOpt("metrics_host", default=default.host, help=address),
+        cfg.PortOpt("metrics_port", default=default.port, help=port),
+    ]
+
+
+MANAGER_OPTIONS = options_of("the manager")
 
 
 def register(conf: cfg.ConfigOpts) -> None:
@@ -31,6 +38,6 @@ def register(conf: cfg.ConfigOpts) -> None:
     conf.register_opts(MANAGER_OPTIONS, group="manager")
 
 
-def read(conf: cfg.ConfigOpts) -> MetricsSettings:
-    """Return where the manager answers Prometheus; the option of the API is in `ApiSettings`."""
-    return MetricsSettings(host=conf.manager.metrics_host, port=conf.manager.metrics_port)
+def read(group: Any) -> MetricsSettings:
+    """Return where the program of a group answers Prometheus; the option of the API is in `ApiSettings`."""
+    return MetricsSettings(host=group.metrics_host, port=group.metrics_port)

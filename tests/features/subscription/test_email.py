@@ -13,7 +13,7 @@ import pytest
 
 from leasehold.features.subscription.channel import DeliveryError
 from leasehold.features.subscription.channels import CHANNELS
-from leasehold.features.subscription.letter import LONGEST_SUBJECT, write_letter
+from leasehold.features.subscription.email import LONGEST_SUBJECT, write_letter
 from leasehold.features.subscription.model import ChannelName, Subscription
 from leasehold.features.subscription.settings import DeliverySettings, EmailSettings, MailSecurity
 from leasehold.model.errors import InvalidInputError

@@ -6,9 +6,8 @@ from datetime import timedelta
 
 from oslo_config import cfg
 
-from leasehold.conf.options import read_fields, take_defaults
+from leasehold.conf.options import YEAR, read_fields, take_defaults
 from leasehold.conf.settings import CloudSettings
-from leasehold.conf.times import YEAR
 from leasehold.model.terms.end_action import CHAINS, WAITS, as_text
 
 DRIVER = cfg.StrOpt(

@@ -9,9 +9,8 @@ from oslo_config import cfg, types
 
 from leasehold.conf import default_properties, external
 from leasehold.conf.errors import ConfigurationError
-from leasehold.conf.options import read_fields, take_defaults
+from leasehold.conf.options import MOST, YEAR, read_fields, take_defaults
 from leasehold.conf.settings import LeaseSettings, LimitSettings
-from leasehold.conf.times import MOST, YEAR
 from leasehold.model.resource import HOST
 from leasehold.model.terms.heal_policy import HealPolicy
 

@@ -24,8 +24,8 @@ from leasehold.conf import (
     region,
 )
 from leasehold.conf.errors import LONE_DOLLAR, ConfigurationError
+from leasehold.conf.options import MOST, YEAR
 from leasehold.conf.settings import ApiSettings, Settings
-from leasehold.conf.times import MOST, YEAR
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

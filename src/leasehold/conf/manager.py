@@ -10,9 +10,8 @@ from oslo_config import cfg
 
 from leasehold.conf import metrics
 from leasehold.conf.errors import ConfigurationError
-from leasehold.conf.options import read_fields, take_defaults
+from leasehold.conf.options import YEAR, read_fields, take_defaults
 from leasehold.conf.settings import ManagerSettings, Settings
-from leasehold.conf.times import YEAR
 from leasehold.model.placing.pool_size import NO_SIZE, Size
 from leasehold.model.resource import HOST
 

@@ -1,16 +1,24 @@
-"""Options of a feature: where they stand in the configuration file, and the frozen settings that they become."""
+"""Options: where those of a feature stand in the configuration file, and the frozen settings that options become.
+
+Those that are durations have upper bounds, so that no calculation with them leaves the range of dates.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from datetime import timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from oslo_config import cfg
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+
+YEAR: Final = 366 * 24 * 3600
+"""Most seconds of a duration that is added to or subtracted from a date: the calendar goes on for 8,000 years."""
+MOST: Final = 10**11
+"""Most seconds of a duration that dates are only compared with: some 3,000 years, which is as good as no limit."""
 
 Values = TypeVar("Values")
 _SECONDS = "_seconds"

@@ -7,8 +7,7 @@ from datetime import timedelta
 
 from oslo_config import cfg
 
-from leasehold.conf.options import Options
-from leasehold.conf.times import YEAR
+from leasehold.conf.options import YEAR, Options
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from oslo_config import cfg
 
 from leasehold.conf import keystone
 from leasehold.conf.settings import ExternalSettings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 DENY = "deny"
 ALLOW = "allow"
@@ -73,11 +68,7 @@ def read(conf: cfg.ConfigOpts) -> ExternalSettings:
         token=group.external_service_token,
         seconds=group.external_service_timeout,
         allows_on_failure=group.external_service_on_failure == ALLOW,
-        cafile=_first((conf[keystone.GROUP].cafile, conf.cafile)),
+        cafile=conf[keystone.GROUP].cafile or conf.cafile or None,
         auth_url=keystone.identity_url(conf),
         region=conf.os_region_name,
     )
-
-
-def _first(values: Iterable[str | None]) -> str | None:
-    return next((value for value in values if value), None)

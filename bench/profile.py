@@ -1,6 +1,9 @@
-"""Profiles the service: `python -m bench.profile post|list|start` prints the slowest functions or imports.
+"""Profiles the service: `python -m bench.profile post|amend|delete|refuse|list|start` prints where the time goes.
 
-Profiling slows down Python's own code most, so compare functions by share and do not trust the milliseconds.
+`start` prints the slowest imports. The others print the budget of a request by stage (`bench/stages.py`), then the
+slowest functions; a second argument names the kind of database. The request does not pass through a socket, so the
+server's reading and writing is not in it. Profiling slows down Python's own code most, so compare by share and do not
+trust the milliseconds.
 """
 
 from __future__ import annotations
@@ -9,51 +12,124 @@ import cProfile
 import pstats
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from bench.client import ISO
+from bench.client import ISO, AnswerError
 from bench.deployment import host_lease
-from bench.fill import BUSY, filled, first_day
+from bench.fill import BUSY, CELL, Placed, filled_as, first_day
 from bench.inside import inside
+from bench.stages import CLIENT, DATABASE, STAGES, seconds_by_stage
 from tests.servers import new_database
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator, Mapping
+    from datetime import datetime
 
     from bench.inside import Inside
 
+Request: TypeAlias = Callable[[int], Any]
+
 HOSTS: Final = 200
 LEASES: Final = 1_000
-TIMES: Final = {"post": 200, "list": 10}
+DEMO: Final = "demo"
+OTHERS: Final = "others"
+"""Whose leases are there: what the caller's own project has would be counted for its limits."""
 SHOWN: Final = 45
+HOUR: Final = timedelta(hours=1)
 
 
-def post(api: Inside, number: int) -> None:
-    """Create one lease."""
-    start = first_day() + timedelta(days=number) + BUSY
-    api.ask("POST", "/leases", host_lease("p", start.strftime(ISO), (start + timedelta(hours=1)).strftime(ISO)))
+def post(api: Inside, _times: int) -> Request:
+    """Create a lease in hours in which the filled hosts are free."""
+    return lambda number: _create(api, number)
 
 
-def list_leases(api: Inside, _number: int) -> None:
+def amend(api: Inside, times: int) -> Request:
+    """Extend a lease that has not begun."""
+    leases = [_create(api, number) for number in range(times)]
+
+    def extend(number: int) -> None:
+        _ask(api, 200, "PUT", f"/leases/{leases[number]}", {"end_date": _free(number, hours=2).strftime(ISO)})
+
+    return extend
+
+
+def delete(api: Inside, times: int) -> Request:
+    """Delete a lease that has not begun."""
+    leases = [_create(api, number) for number in range(times)]
+    return lambda number: _ask(api, 204, "DELETE", f"/leases/{leases[number]}")
+
+
+def refuse(api: Inside, _times: int) -> Request:
+    """Ask for a host while all of them are leased; the answer names the nearest window in which one is free."""
+    return lambda number: _ask(api, 409, "POST", "/leases", _lease(first_day() + number * timedelta(minutes=1)))
+
+
+def list_leases(api: Inside, _times: int) -> Request:
     """List all leases."""
-    api.ask("GET", "/leases")
+    return lambda _: _ask(api, 200, "GET", "/leases")
 
 
-ACTIONS: Final[dict[str, Callable[[Inside, int], None]]] = {"post": post, "list": list_leases}
+def _free(day: int, *, hours: int = 0) -> datetime:
+    return first_day() + timedelta(days=day) + BUSY + hours * HOUR
+
+
+def _lease(start: datetime) -> dict[str, Any]:
+    return host_lease("p", start.strftime(ISO), (start + HOUR).strftime(ISO))
+
+
+def _create(api: Inside, number: int) -> str:
+    return str(_ask(api, 201, "POST", "/leases", _lease(_free(number)))["lease"]["id"])
+
+
+def _ask(api: Inside, status: int, method: str, path: str, body: Any = None) -> Any:
+    answer = api.ask(method, path, body)
+    if answer.status_code != status:
+        raise AnswerError(f"{method} {path}: {answer.status_code}: {answer.text}")
+    return answer.json if answer.content else None
+
+
+ACTIONS: Final[dict[str, tuple[Callable[[Inside, int], Request], int]]] = {
+    "post": (post, 200),
+    "amend": (amend, 200),
+    "delete": (delete, 200),
+    "refuse": (refuse, 200),
+    "list": (list_leases, 10),
+}
+"""What prepares requests, which are then sent by number, and how many of them are profiled."""
+
+
+def _fill(url: str, project: str) -> None:
+    """Enrol the hosts, all of which are leased for most of the first days; only one's own leases are listed."""
+    days = (divmod(number, HOSTS) for number in range(LEASES))
+    begins = ((first_day() + day * CELL, place) for day, place in days)
+    filled_as(url, HOSTS, [Placed(n, begin, begin + BUSY, place, project) for n, (begin, place) in enumerate(begins)])
 
 
 def profile(name: str, kind: str) -> None:
-    """Print the slowest functions, first with and then without the functions that they call."""
+    """Print the stages, then the slowest functions, first with and then without the functions that they call."""
+    prepare, times = ACTIONS[name]
     with new_database(kind) as url:
-        filled(url, HOSTS, LEASES)
+        _fill(url, DEMO if name == "list" else OTHERS)
         with inside(url) as api:
-            ACTIONS[name](api, TIMES[name])
+            request = prepare(api, times + 1)
+            request(times)
             with cProfile.Profile() as profiler:
-                for number in range(TIMES[name]):
-                    ACTIONS[name](api, number)
+                for number in range(times):
+                    request(number)
+    print("\n".join(budget(seconds_by_stage(profiler), times)))
     for order in ("cumulative", "tottime"):
         pstats.Stats(profiler).sort_stats(order).print_stats(SHOWN)
+
+
+def budget(seconds: Mapping[str, float], times: int) -> Iterator[str]:
+    """Yield a line for each stage: milliseconds of one request, and the share of all but waits and the benchmark."""
+    own = sum(each for stage, each in seconds.items() if stage not in (CLIENT, DATABASE))
+    for stage in STAGES:
+        spent = seconds.get(stage, 0.0)
+        share = "" if stage == DATABASE else f"{spent / own:8.1%}"
+        yield f"{stage:<25}{1000 * spent / times:8.3f} ms{share}"
 
 
 def profile_start() -> None:

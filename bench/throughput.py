@@ -48,7 +48,7 @@ def _measure(database: str, url: str, processes: Sequence[int]) -> Iterator[Row]
     rates = {}
     for count in processes:
         rates[count] = _rate(url, count, numbers)
-    commits = _commits(url, numbers)
+    commits = bare_commits(url, numbers)
     yield Row(f"durable commits of a lease's rows by the bare driver, {database}, one after the other", commits, "/s")
     for count, rate in rates.items():
         name = f"leases granted, {count} API process{'es' if count > 1 else ''}, {CLIENTS} clients, {database}"
@@ -85,7 +85,8 @@ def _create(client: Client, number: int) -> str:
     return str(client.ask("POST", "/leases", body).expect(201).body["lease"]["id"])
 
 
-def _commits(url: str, numbers: Iterator[int]) -> float:
+def bare_commits(url: str, numbers: Iterator[int]) -> float:
+    """Return how many commits a second of a lease's rows the bare driver does, one after the other."""
     with running("leasehold-api", database_url=url) as api, Client(api.url, VERSION_1_1) as client:
         lease_id = _create(client, next(numbers))
     with committer(url) as bare:

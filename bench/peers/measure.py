@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Barrier
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from bench.figures import percentile
 from bench.peers.peer import Window
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     Request = Callable[[Connection], Asked[Any]]
 
+One = TypeVar("One")
+Answered = TypeVar("Answered")
 OPERATIONS: Final = ("create", "show", "amend", "list", "earliest for all hosts", "delete")
 """In this order: each leaves behind what the next one needs."""
 TICK: Final = 1 / os.sysconf("SC_CLK_TCK")
@@ -128,11 +130,11 @@ def _compare(kind: str, answers: Mapping[str, list[Any]]) -> None:
         raise RuntimeError(message)
 
 
-def at_once(clients: Sequence[Connection], requests: Sequence[Request]) -> list[Asked[Any]]:
+def at_once(clients: Sequence[One], requests: Sequence[Callable[[One], Answered]]) -> list[Answered]:
     """Return the answers; the clients begin together, and each sends its share one after the other."""
     ready = Barrier(len(clients))
 
-    def work(number: int) -> list[Asked[Any]]:
+    def work(number: int) -> list[Answered]:
         ready.wait()
         return [request(clients[number]) for request in requests[number :: len(clients)]]
 

@@ -63,7 +63,7 @@ def _keep(stage: Stage, folder: Path, programs: Sequence[Program], begun: float)
     (folder / "tables.json").write_text(json.dumps(stage.rows(), indent=1, default=str))
     (folder / "sessions.json").write_text(json.dumps(_sessions(stage), indent=1, default=str))
     for program in programs:
-        _tell_stacks(program)
+        tell_stacks(program)
     files = {file for program in programs for file in (program.log, program.plan.log) if file.exists()}
     for file in stage.folder.iterdir():
         if file.suffix in (".log", ".steps") and file.stat().st_mtime >= begun:
@@ -78,10 +78,14 @@ def _sessions(stage: Stage) -> list[list[dict[str, object]]]:
         return [[dict(row) for row in connection.execute(text(query)).mappings()] for query in queries]
 
 
-def _tell_stacks(program: Program) -> None:
-    """Make a running program write the stacks of its threads to its log; a stopped or dead one cannot."""
+def tell_stacks(program: Program) -> bytes:
+    """Make a running program write the stacks of its threads to its log, and return what it wrote since.
+
+    A stopped or dead one cannot.
+    """
     if not program.alive or program.stands_still():
-        return
-    before = program.log.read_bytes().count(STACKS_TOLD)
+        return b""
+    before = len(program.log.read_bytes())
     program.signal(signal.SIGUSR1)
-    wait_for(lambda: program.log.read_bytes().count(STACKS_TOLD) > before)
+    wait_for(lambda: STACKS_TOLD in program.log.read_bytes()[before:])
+    return program.log.read_bytes()[before:]

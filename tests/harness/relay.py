@@ -1,7 +1,8 @@
-"""A TCP relay between a service and its database that cuts the connection exactly at the commit of a new lease."""
+"""A relay between a service and its database that cuts the connection exactly at a commit, such as of a new lease."""
 
 from __future__ import annotations
 
+import re
 import socket
 import threading
 from contextlib import contextmanager, suppress
@@ -12,22 +13,29 @@ from typing import TYPE_CHECKING
 from sqlalchemy import make_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-NEW_LEASE = b"INSERT INTO leases"
+NEW_LEASE = re.compile(rb"INSERT INTO leases")
+POOL = re.compile(rb"(?:UPDATE|INTO) pools")
+"""What a transaction sends that creates a lease; and one that changes what is free, which begins with that."""
 COMMIT = b"COMMIT"
 CHUNK = 65536
 
 
 class Cut(Enum):
-    """Where the next commit of a new lease is lost: the request to the database, or the answer on its way back."""
+    """Where the next commit is lost: the request to the database, or the answer on its way back."""
 
     QUESTION = "question"
     ANSWER = "answer"
 
 
 class Relay(ThreadingTCPServer):
-    """Forwards everything in both directions until it is told to cut."""
+    """Forwards everything in both directions until it is told to cut.
+
+    That is at the commit of a transaction that has sent what `of` matches, after as many others as it shall `skip`.
+    With `kill` the service is not cut off: it is called when the database has been asked to commit, and no answer
+    arrives any more.
+    """
 
     daemon_threads = True
     allow_reuse_address = True
@@ -37,7 +45,22 @@ class Relay(ThreadingTCPServer):
         super().__init__(("127.0.0.1", 0), _Connection)
         self.target = ("127.0.0.1", port)
         self.cut: Cut | None = None
+        self.of = NEW_LEASE
+        self.skip = 0
+        self.kill: Callable[[], object] | None = None
+        self._lock = threading.Lock()
         self.done = threading.Event()
+
+    def cuts(self) -> Cut | None:
+        """Return where to cut the commit that comes now, once; None for each other one."""
+        with self._lock:
+            if self.cut is None:
+                return None
+            if self.skip:
+                self.skip -= 1
+                return None
+            cut, self.cut = self.cut, None
+            return cut
 
 
 class _Connection(BaseRequestHandler):
@@ -47,24 +70,38 @@ class _Connection(BaseRequestHandler):
         relay, service = self.server, self.request
         assert isinstance(relay, Relay)
         with socket.create_connection(relay.target) as database, suppress(OSError):
-            back = threading.Thread(target=_pump, args=(database, service), daemon=True)
-            back.start()
-            inserting = False
-            while question := service.recv(CHUNK):
-                inserting = inserting or NEW_LEASE in question
-                if relay.cut and inserting and COMMIT in question:
-                    _cut(relay, service, database, question)
-                    # It ends when the database has answered, or knows that nobody asks any more.
-                    back.join()
-                    relay.done.set()
-                    return
-                database.sendall(question)
-                inserting = inserting and COMMIT not in question
+            try:
+                self._forward(relay, service, database)
+            finally:
+                # To close it alone tells the database nothing while the other thread reads from it.
+                database.shutdown(socket.SHUT_RDWR)
+
+    def _forward(self, relay: Relay, service: socket.socket, database: socket.socket) -> None:
+        hushed = threading.Event()
+        back = threading.Thread(target=_pump, args=(database, service, hushed), daemon=True)
+        back.start()
+        matching = False
+        while question := service.recv(CHUNK):
+            matching = matching or relay.of.search(question) is not None
+            commits = matching and COMMIT in question
+            if commits and (cut := relay.cuts()):
+                if relay.kill is not None:
+                    hushed.set()
+                    database.sendall(question)
+                    relay.kill()
+                    database.shutdown(socket.SHUT_WR)
+                else:
+                    _cut(cut, service, database, question)
+                # It ends when the database has answered, or knows that nobody asks any more.
+                back.join()
+                relay.done.set()
+                return
+            database.sendall(question)
+            matching = matching and not commits
 
 
-def _cut(relay: Relay, service: socket.socket, database: socket.socket, question: bytes) -> None:
+def _cut(cut: Cut, service: socket.socket, database: socket.socket, question: bytes) -> None:
     """Break both connections, the service's first; the database answers only the request it received."""
-    cut, relay.cut = relay.cut, None
     service.shutdown(socket.SHUT_RDWR)
     if cut is Cut.ANSWER:
         database.sendall(question)
@@ -73,12 +110,13 @@ def _cut(relay: Relay, service: socket.socket, database: socket.socket, question
         database.shutdown(socket.SHUT_RDWR)
 
 
-def _pump(source: socket.socket, sink: socket.socket) -> None:
-    """Forward the data; read and discard what has no receiver any more."""
+def _pump(source: socket.socket, sink: socket.socket, hushed: threading.Event) -> None:
+    """Forward the data; read and discard what has no receiver any more, or shall not arrive."""
     with suppress(OSError):
         while data := source.recv(CHUNK):
-            with suppress(OSError):
-                sink.sendall(data)
+            if not hushed.is_set():
+                with suppress(OSError):
+                    sink.sendall(data)
     with suppress(OSError):
         sink.shutdown(socket.SHUT_RDWR)
 

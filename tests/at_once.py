@@ -1,11 +1,14 @@
-"""Requests that come while another one is decided, so that they are decided together."""
+"""Requests, or steps of leases, that come while another one is written, so that they are done together."""
 
 from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import event
 
 from leasehold.leasing.deciding.queue import Queues
 from leasehold.model.caller import Caller
@@ -14,27 +17,30 @@ from tests.factory import World, hosts
 from tests.processes import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    from sqlalchemy import Connection, Engine
 
 FIRST = Caller("gate", "gate")
 """Whose request is decided while the others come."""
 
 
-@dataclass
-class Gate:
-    """A filter that keeps the first decision from going on until the others wait."""
+@contextmanager
+def first_commit_held(engine: Engine) -> Iterator[tuple[threading.Event, threading.Event]]:
+    """Keep the first transaction that writes from its commit; yield what says that it is there, and what lets it go."""
+    reached, opened = threading.Event(), threading.Event()
 
-    limits: bool = True
-    reached: threading.Event = field(default_factory=threading.Event)
-    opened: threading.Event = field(default_factory=threading.Event)
+    def hold(connection: Connection) -> None:
+        if connection.get_execution_options().get("leasehold_writes") and not reached.is_set():
+            reached.set()
+            assert opened.wait(60)
 
-    def check_create(self, lease: Lease, _deciding: object) -> None:
-        if lease.project_id == FIRST.project_id and not self.reached.is_set():
-            self.reached.set()
-            assert self.opened.wait(60)
-
-    def check_update(self, *_: object) -> None:
-        """Check nothing."""
+    event.listen(engine, "commit", hold)
+    try:
+        yield reached, opened
+    finally:
+        opened.set()
+        event.remove(engine, "commit", hold)
 
 
 def outcome(work: Callable[[], Any]) -> Any:
@@ -46,20 +52,25 @@ def outcome(work: Callable[[], Any]) -> Any:
 
 def together(world: World, *works: Callable[[World], Any], hour: float = 900) -> list[Any]:
     """Do all of this while a first request, for that hour, is decided; return what each returned or raised."""
-    gate = Gate()
-    enforcement = replace(world.service.enforcement, filters=[gate, *world.service.enforcement.filters])
+    first, *others = all_behind(
+        world, lambda gated: gated.lease(hosts(), start=hour, end=hour + 1, caller=FIRST), *works
+    )
+    assert isinstance(first, Lease)
+    return others
+
+
+def all_behind(world: World, first: Callable[[World], Any], *works: Callable[[World], Any]) -> list[Any]:
+    """Do all of this while the first is written; return what each returned or raised, the first too."""
     queues = Queues()
-    gated = replace(world, service=replace(world.service, enforcement=enforcement, queues=queues))
-    with ThreadPoolExecutor(len(works) + 1) as threads:
-        first = threads.submit(outcome, lambda: gated.lease(hosts(), start=hour, end=hour + 1, caller=FIRST))
-        assert gate.reached.wait(60)
-        asked = []
+    own = replace(world, service=replace(world.service, queues=queues))
+    with first_commit_held(world.engine) as (reached, opened), ThreadPoolExecutor(len(works) + 1) as threads:
+        asked = [threads.submit(outcome, lambda: first(own))]
+        assert reached.wait(60)
         try:
             for number, work in enumerate(works, 1):
-                asked.append(threads.submit(outcome, lambda work=work: work(gated)))  # type: ignore[misc]
+                asked.append(threads.submit(outcome, lambda work=work: work(own)))  # type: ignore[misc]
                 wait_for(lambda number=number: queues.waiting == number or asked[-1].done())  # type: ignore[misc]
-                assert queues.waiting == number, f"Request {number} does not wait: {asked[-1].result()!r}"
+                assert queues.waiting == number, f"The work {number} does not wait: {asked[-1].result()!r}"
         finally:
-            gate.opened.set()
-        assert isinstance(first.result(), Lease)
+            opened.set()
         return [each.result() for each in asked]

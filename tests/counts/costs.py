@@ -19,6 +19,7 @@ from leasehold.leasing.amend import amend_lease
 from leasehold.leasing.delete import delete_seen, wait_until_gone
 from leasehold.leasing.reading import queries
 from leasehold.leasing.reading.holding import list_holdings
+from leasehold.leasing.steps import lifecycle, outcome
 from leasehold.manager import monitor
 from leasehold.manager.task_runner import run_task
 from leasehold.model.caller import Caller, Sight
@@ -26,7 +27,7 @@ from leasehold.model.draft import LeaseChanges
 from leasehold.model.errors import NotEnoughError
 from leasehold.model.resource import HOST
 from leasehold.model.windows import Window
-from tests.at_once import together
+from tests.at_once import all_behind, together
 from tests.counts.meter import Meter
 from tests.factory import claim_one, flavors, floating_ips, hosts, instances, make_service, run_manager
 
@@ -52,7 +53,7 @@ def count_costs(url: str) -> dict[str, dict[str, int]]:
         world.delete(world.lease(hosts(1), floating_ips(1), start=900, end=901))
         run_manager(world)
         one = {**_people(world, meter), **_work(world, meter), **_operators(world, meter)}
-        return {**one, **_batches(world, meter)}
+        return {**one, **_batches(world, meter), **_starts(world, meter)}
 
 
 def _people(world: World, meter: Meter) -> dict[str, dict[str, int]]:
@@ -105,6 +106,36 @@ def _batches(world: World, meter: Meter) -> dict[str, dict[str, int]]:
             cost = meter.of(partial(together, world, *changes, hour=begin + hour))
             counts[f"create, then {number} {what} at once"] = cost
     return counts
+
+
+def _starts(world: World, meter: Meter) -> dict[str, dict[str, int]]:
+    """Count starts that are begun and completed together, and the one before them; without the calls to the cloud."""
+    counts = {}
+    world.enrol("cmp-09")  # It has room for all.
+    for hour, number in ((2000, 1), (2010, 8), (2020, 64)):
+        for _ in range(number + 1):
+            world.lease(instances(1), start=hour, end=hour + 1, before_end=None)
+        run_manager_until(world, hour)
+        claims: list[Claim] = []
+        world.service.db.transact(lambda c: claims.extend(claim_tasks(c, "we", world.now(), timedelta(hours=1), 100)))  # noqa: B023
+        assert len(claims) == number + 1
+        steps: list[Any] = []
+        begins = [partial(_begin, claim) for claim in claims]
+        cost = meter.of(lambda: steps.extend(all_behind(world, *begins)))  # noqa: B023
+        completes = [partial(_complete, *each) for each in zip(claims, steps, strict=True)]
+        more = meter.of(lambda: all_behind(world, *completes))  # noqa: B023
+        counts[f"start, then {number} at once"] = {what: cost[what] + more[what] for what in cost}
+        run_manager_until(world, hour + 2)
+    return counts
+
+
+def _begin(claim: Claim, world: World) -> lifecycle.Step | None:
+    return lifecycle.begin(world.service, claim)
+
+
+def _complete(claim: Claim, step: lifecycle.Step, world: World) -> None:
+    done = [lifecycle.Outcome(job.name, lifecycle.Result.DONE) for job in step.jobs]
+    assert outcome.complete(world.service, claim, step, done)
 
 
 def _ask(hour: int, world: World) -> Lease:

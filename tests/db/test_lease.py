@@ -15,6 +15,7 @@ from leasehold.db.leases import lease as lease_rows
 from leasehold.db.leases import lease_parts
 from leasehold.db.leases.lease import (
     LONGEST_REASON,
+    Claimed,
     each_lease,
     each_listed,
     find_claimed,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine, Row
 
     from leasehold.db.store import Database
-    from leasehold.model.allocation import Allocation
     from leasehold.model.lease import Lease
 
 EMOJI = "\U0001f680"
@@ -389,11 +389,11 @@ def test_what_was_rolled_back_never_happened(db: Database, engine: Engine) -> No
 # ---------------------------------------------------------------- a lease that a worker has claimed
 
 
-def claimed(db: Database, lease_id: str, now: datetime) -> tuple[Lease | None, str | None, list[Allocation] | None]:
-    def claim(connection: Connection) -> tuple[Lease | None, str | None, list[Allocation] | None]:
+def claimed(db: Database, lease_id: str, now: datetime) -> Claimed | None:
+    def claim(connection: Connection) -> Claimed | None:
         add_task_once(connection, LEASE, lease_id, NOW)
-        [task] = claim_tasks(connection, "worker", NOW, timedelta(minutes=1), 1)
-        return find_claimed(connection, lease_id, task.id, now)
+        [_] = claim_tasks(connection, "worker", NOW, timedelta(minutes=1), 1)
+        return find_claimed(connection, [lease_id], now).get(lease_id)
 
     return db.transact(claim)
 
@@ -405,23 +405,22 @@ def test_a_claimed_lease_comes_with_its_holder_and_with_what_others_have_not_lef
     db.transact(lambda c: hold(c, before, host, window=hours(2, 3)))
     db.transact(lambda c: hold(c, far, other, window=hours(-1, 1)))
     db.transact(lambda c: hold(c, mine, host))
-    found_lease, holder, others = claimed(db, mine.id, mine.window.start)
-    assert found_lease == found(db, mine)
-    assert holder == "worker"
-    assert [each.id for each in others or ()] == [left]
-    with db.reading() as connection:
-        there = {each.id for each in unreleased_on(connection, [host], mine.window.start)}
+    got = claimed(db, mine.id, mine.window.start)
     own = {each.id for part in found(db, mine).reservations for each in part.allocations}
-    assert there == own | {left}
+    assert got is not None
+    assert (got.lease, got.holder) == (found(db, mine), "worker")
+    assert {each.id for each in got.there or ()} == own | {left}
+    with db.reading() as connection:
+        assert {each.id for each in unreleased_on(connection, [host], mine.window.start)} == own | {left}
 
 
 def test_others_are_not_looked_for_before_the_start(db: Database) -> None:
     mine = db.transact(write)
-    assert claimed(db, mine.id, mine.window.start - timedelta(seconds=1)) == (found(db, mine), "worker", None)
+    assert claimed(db, mine.id, mine.window.start - timedelta(seconds=1)) == Claimed(found(db, mine), "worker", None)
 
 
 def test_of_a_lease_that_is_gone_there_is_nothing(db: Database) -> None:
-    assert claimed(db, "gone", NOW) == (None, None, None)
+    assert claimed(db, "gone", NOW) is None
 
 
 def test_a_lease_that_is_not_locked_is_saved_only_as_it_was_read(db: Database) -> None:

@@ -13,7 +13,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
 
 from leasehold.db.idempotency import keep_key
-from leasehold.db.leases.lease import find_lease, insert_lease, save_lease
+from leasehold.db.leases.lease import find_lease, insert_lease, list_leases, save_lease
 from leasehold.db.outbox import put_event
 from leasehold.db.store import Database
 from leasehold.db.tables import events, leases, outbox, reservations, tasks
@@ -81,7 +81,7 @@ def test_a_server_gets_one_statement_and_sqlite_gets_each(db: Database, engine: 
     assert len(sent) == (6 if engine.dialect.name == "sqlite" else 1)
 
 
-def test_postgresql_gets_all_new_rows_first_and_each_update_by_itself(db: Database, engine: Engine) -> None:
+def test_postgresql_gets_what_is_inserted_at_once_and_each_update_by_itself(db: Database, engine: Engine) -> None:
     made, other = db.transact(write), lease()
     renamed = replace(made, name="new")
 
@@ -204,3 +204,22 @@ def test_the_order_of_locks_is_watched_in_a_compound_as_well(engine: Engine, db:
         watch_locks(watched)
         with pytest.raises(AssertionError, match="is locked after"):
             Database(watched).transact(work)
+
+
+@pytest.mark.parametrize("number", [2, MOST + 1, 2 * MOST + 1])
+def test_many_leases_are_saved_at_once_each_if_it_is_as_it_was_read(db: Database, number: int) -> None:
+    seen = [db.transact(write) for _ in range(number)]
+
+    def save(connection: Connection) -> bool:
+        with together(connection) as writes:
+            for each in seen:
+                after = replace(each, name=f"new {each.id}", status_reason="100 %")
+                put_event(writes, "lease.update", save_lease(writes, each, after, NOW, locked=False), NOW)
+        return writes.is_complete
+
+    assert db.transact(save)
+    with db.reading() as connection:
+        assert {each.name for each in list_leases(connection, None)} == {f"new {each.id}" for each in seen}
+    assert count(db.engine, outbox) == number
+    seen[1:] = [replace(each, generation=each.generation + 1) for each in seen[1:]]
+    assert not db.transact(save)

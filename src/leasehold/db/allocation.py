@@ -25,6 +25,7 @@ from sqlalchemy import (
     update,
 )
 
+from leasehold.db.dialects import IDS, among_few
 from leasehold.db.segment import close_segments
 from leasehold.db.tables import allocations, leases, reservations, resources
 from leasehold.model.allocation import Allocation
@@ -88,14 +89,12 @@ _COMPUTED: Mapping[str, ColumnElement[int]] = {
 
 _MINE = allocations.alias("mine")
 _WITH_NEIGHBOURS = union_all(
-    select(allocations).where(allocations.c.lease_id == bindparam("lease_id")),
+    select(allocations).where(among_few(allocations.c.lease_id)),
     select(allocations).where(
         allocations.c.resource_number.in_(
-            select(_MINE.c.resource_number).where(
-                _MINE.c.lease_id == bindparam("lease_id"), _MINE.c.released_at.is_(None)
-            )
+            select(_MINE.c.resource_number).where(among_few(_MINE.c.lease_id), _MINE.c.released_at.is_(None))
         ),
-        allocations.c.lease_id != bindparam("lease_id"),
+        ~among_few(allocations.c.lease_id),
         allocations.c.released_at.is_(None),
         allocations.c.starts_at <= bindparam("moment"),
     ),
@@ -282,12 +281,15 @@ def unreleased_on(connection: Connection, numbers: Collection[int], now: datetim
     return [as_allocation(row) for row in connection.execute(_UNRELEASED, parameters)]
 
 
-def with_neighbours(connection: Connection, lease_id: str, now: datetime) -> tuple[list[Allocation], list[Allocation]]:
-    """Return the allocations of a lease by id, and what `unreleased_on` finds of other leases on the same resources."""
-    rows = connection.execute(_WITH_NEIGHBOURS, {"lease_id": lease_id, "moment": to_seconds(now)})
+def with_neighbours(
+    connection: Connection, lease_ids: Sequence[str], now: datetime
+) -> tuple[list[Allocation], list[Allocation]]:
+    """Return the allocations of leases by id, and what `unreleased_on` finds on the resources of any of them."""
+    rows = connection.execute(_WITH_NEIGHBOURS, {IDS: lease_ids, "moment": to_seconds(now)})
     found = sorted(map(as_allocation, rows), key=attrgetter("id"))
-    others = [each for each in found if each.lease_id != lease_id]
-    return [each for each in found if each.lease_id == lease_id], others
+    mine = frozenset(lease_ids)
+    begun = [each for each in found if each.released_at is None and each.window.seconds[0] <= to_seconds(now)]
+    return [each for each in found if each.lease_id in mine], begun
 
 
 def in_use(connection: Connection, number: int, now: datetime) -> bool:

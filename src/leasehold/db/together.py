@@ -1,11 +1,13 @@
-"""Writes of a transaction that nothing is decided between: servers get them at once (decisions 0080 and 0106).
+"""Writes of a transaction that nothing is decided between: servers get them at once (decisions 0080, 0106, 0127).
 
     with together(connection) as writes:
         insert_lease(writes, lease)
         put_event(writes, "lease.create", lease, now)
 
+The rows of a statement are written when the first of them came: many leases take as few statements as one.
+
 Each statement costs a message to the server and one back, and twice a switch of processes. MariaDB executes several as
-one compound statement (`BEGIN NOT ATOMIC ... END`), in their order and in the transaction that is open. It stops at the
+one compound statement (`BEGIN NOT ATOMIC ... END`), in the transaction that is open. It stops at the
 first error, which is the answer. PostgreSQL inserts rows of several tables by one statement (`WITH ... AS (INSERT ...)
 INSERT ...`). Each part of it sees what was there before all of them, so every UPDATE is executed by itself. SQLite has
 no server: there each write is executed by itself.
@@ -16,6 +18,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlalchemy import Insert, Update
@@ -29,8 +32,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Dialect
     from sqlalchemy.sql.compiler import SQLCompiler
 
-MOST = 32
-"""More rows than this are sent by statement, those of new rows first and others in parts: the text grows by the row."""
+MOST = 64
+"""With more rows than this each statement is sent by itself, with all its rows, because the text grows by the row."""
 
 Write: TypeAlias = "Insert | Update"
 _Writes: TypeAlias = "list[tuple[Write, list[dict[str, Any]]]]"
@@ -40,7 +43,7 @@ _Key: TypeAlias = "tuple[Write, tuple[str, ...]]"
 
 
 class Together:
-    """The writes of one block; they are executed when the block ends, up to `MOST` in the order in which they came.
+    """The writes of one block; they are executed when the block ends, each statement once, with all its rows.
 
     Each row of parameters has to be one row of a table: `is_complete` says after the block whether all were there.
     A value that a column has by default in Python has to be a constant.
@@ -68,24 +71,28 @@ class Together:
     def send(self) -> None:
         """Execute all; raises what the first statement raises that fails."""
         dialect = self._connection.dialect.name
-        compound = dialect == "mysql" and not self._connection.info.get(IN_CLUSTER)
-        if compound and _count(self._writes) <= MOST:
-            self._written = self._send_at_once(self._writes)
-            return
-        inserts, updates = _grouped(self._writes)
-        at_once = dialect == "postgresql" and _count(inserts) <= MOST
-        self._written = self._send_at_once(inserts) if at_once else self._send_each(inserts)
-        if compound:
-            rows: _Writes = [(statement, [row]) for statement, rows in updates for row in rows]
-            parts = (rows[begin : begin + MOST] for begin in range(0, len(rows), MOST))
-            self._written += sum(map(self._send_at_once, parts))
+        writes = list(_by_statement(self._writes))
+        if dialect == "mysql" and not self._connection.info.get(IN_CLUSTER):
+            self._written = self._send_at_once(writes)
+        elif dialect == "postgresql":
+            self._written = sum(
+                self._send_at_once(some) if inserts else self._send_each(some)
+                for inserts, some in ((inserts, list(some)) for inserts, some in groupby(writes, _inserts))
+            )
         else:
-            self._written += self._send_each(updates)
+            self._written = self._send_each(writes)
 
     def _send_at_once(self, writes: _Writes) -> int:
-        """Execute these writes by one statement, unless they are one row; return how many rows it wrote."""
+        """Execute these writes by one statement, unless they are one row or too many; return how many rows it wrote."""
         rows = [(statement, row) for statement, rows in writes for row in rows]
-        if len(rows) < 2:  # noqa: PLR2004 - one is none together
+        if len(rows) > MOST and len(writes) > 1:
+            return sum(self._send_at_once([write]) for write in writes)
+        if len(rows) > MOST and not all(map(_inserts, writes)):
+            # An INSERT takes all its rows at once, an UPDATE would be sent for each.
+            [(statement, many)] = writes
+            parts = (many[first : first + MOST] for first in range(0, len(many), MOST))
+            return sum(self._send_at_once([(statement, part)]) for part in parts)
+        if not 1 < len(rows) <= MOST:
             return self._send_each(writes)
         keys = tuple((statement, tuple(row)) for statement, row in rows)
         compound = _compound(keys, self._connection.dialect)
@@ -94,7 +101,7 @@ class Together:
         return len(rows) if all(map(_inserts, writes)) else written
 
     def _send_each(self, writes: _Writes) -> int:
-        return sum(self._execute(*each) for each in writes)
+        return sum(self._execute(statement, rows) for statement, rows in writes)
 
     def _execute(self, statement: Write, rows: Sequence[dict[str, Any]]) -> int:
         result = self._connection.execute(statement, rows if len(rows) > 1 else rows[0])
@@ -102,21 +109,15 @@ class Together:
         return len(rows) if isinstance(statement, Insert) else result.rowcount
 
 
-def _grouped(writes: _Writes) -> tuple[_Writes, _Writes]:
-    """Return each statement with all its rows, in the order in which the first came: those of new rows, and the others.
-
-    An INSERT into a table never needs an UPDATE before it in the same block.
-    """
-    found: dict[Write, dict[tuple[str, ...], list[dict[str, Any]]]] = {}
+def _by_statement(writes: _Writes) -> Iterator[tuple[Write, list[dict[str, Any]]]]:
+    """Yield each statement when its first row came, with all its rows: leases are written before tasks, for example."""
+    statements: dict[Write, dict[tuple[str, ...], list[dict[str, Any]]]] = {}
     for statement, rows in writes:
         for row in rows:
-            found.setdefault(statement, {}).setdefault(tuple(row), []).append(row)
-    every = [(statement, rows) for statement, kinds in found.items() for rows in kinds.values()]
-    return [each for each in every if _inserts(each)], [each for each in every if not _inserts(each)]
-
-
-def _count(writes: _Writes) -> int:
-    return sum(len(rows) for _, rows in writes)
+            statements.setdefault(statement, {}).setdefault(tuple(row), []).append(row)
+    for statement, kinds in statements.items():
+        for rows in kinds.values():
+            yield statement, rows
 
 
 def _inserts(write: tuple[Write, list[dict[str, Any]]]) -> bool:

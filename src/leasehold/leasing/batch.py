@@ -24,7 +24,7 @@ from leasehold.enforcement.deciding import Deciding
 from leasehold.leasing.approval import UnapprovedError
 from leasehold.leasing.deciding.decide import RefusedError
 from leasehold.leasing.deciding.decision import Decision, write_together
-from leasehold.leasing.deciding.queue import IN_LINE, Queued
+from leasehold.leasing.deciding.queue import Queued
 from leasehold.leasing.locks import ChangedMeanwhileError, Locks
 from leasehold.leasing.unit import NoTraceError, Unit
 from leasehold.model.errors import LeaseholdError
@@ -96,16 +96,15 @@ class _SharedUnit(Unit):
 
 @dataclass(slots=True, eq=False)
 class _Member(Queued):
-    """One request: how it is decided, and its `outcome`; None: it has to be decided alone."""
+    """One request: how it is decided."""
 
-    about: Lease | None
     service: Service
     case: Joining
     order: Order
+    joins: Joins
     approval: Approval
     evaluated: Evaluated
     context: Context = field(default_factory=copy_context)
-    outcome: Lease | Exception | None = None
 
 
 _Outcomes: TypeAlias = dict[_Member, Lease | Exception]
@@ -120,23 +119,10 @@ def decide_together(
     """
     # Before it waits, so that nobody waits for its conditions; who is alone evaluates them with its decision.
     evaluated = service.evaluated(order.conditions) if service.queues.busy(joins.pools) else {}
-    member = _Member(joins.pools, joins.project_id, joins.about, service, case, order, approval, evaluated)
-
-    def decided(batch: Sequence[_Member]) -> None:
-        if len(batch) > 1:
-            _decide(batch)
-        else:
-            member.outcome = alone()
-
-    service.queues.decide(member, decided)
-    if isinstance(member.outcome, Exception):
-        raise member.outcome
-    if member.outcome is None:
-        if (permit := IN_LINE.get()) is not None:
-            permit.take_again()
-        return alone()
+    member = _Member(joins.pools, joins.project_id, service, case, order, joins, approval, evaluated)
+    lease = service.queues.share(member, alone, _decide)
     note_commit()
-    return member.outcome
+    return lease
 
 
 def _decide(batch: Sequence[_Member]) -> None:
@@ -173,8 +159,8 @@ def _decided(
     wanted = {each: asked for each, asked in wanted.items() if each.project_id not in full}
     if not wanted:
         return
-    locks = Locks(connection, move_pools(connection, batch[0].pools), service.now())
-    unchanged |= lock_those_unchanged(connection, [each.about for each in wanted if each.about is not None])
+    locks = Locks(connection, move_pools(connection, batch[0].joins.pools), service.now())
+    unchanged |= lock_those_unchanged(connection, [each.joins.about for each in wanted if each.joins.about])
     decided: dict[_Member, Decision] = {}
     # Others wait for the pools, so all have the time of one decision; who comes after it is decided alone.
     budget = service.budget()
@@ -202,7 +188,10 @@ def _wanted(units: Mapping[_Member, _SharedUnit], outcomes: _Outcomes) -> dict[_
     found: set[object] = set()
     for each, unit in units.items():
         # A key or a lease that comes twice is as the first leaves it when the second is decided.
-        keys = {each.order.once and (each.order.once.project_id, each.order.once.key), each.about and each.about.id}
+        keys = {
+            each.order.once and (each.order.once.project_id, each.order.once.key),
+            each.joins.about and each.joins.about.id,
+        }
         if found.intersection(keys := keys - {None}):
             continue
         found |= keys

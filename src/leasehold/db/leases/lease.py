@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import starmap
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, Unpack
 
-from sqlalchemy import and_, bindparam, exists, insert, or_, select
+from sqlalchemy import and_, bindparam, exists, insert, literal_column, or_, select
 
 from leasehold.db.allocation import as_allocation, with_neighbours
 from leasehold.db.columns.lease_columns import (
@@ -24,6 +24,7 @@ from leasehold.db.columns.lease_columns import (
 from leasehold.db.dialects import IDS, AmongIds, among_few
 from leasehold.db.leases.lease_parts import events_of, read_parts
 from leasehold.db.tables import allocations, events, leases, outbox, reservations, tasks
+from leasehold.db.task import LEASE as LEASE_TASK
 from leasehold.db.untold import note
 from leasehold.model.lease import Event
 from leasehold.model.lease_filter import EVERY_LEASE
@@ -79,8 +80,12 @@ _WAS_LEASE = and_(
 _ONE = select(*_LEASE).where(leases.c.id == bindparam("lease_id"))
 _ONE_LOCKED = _ONE.with_for_update()
 _AMONG = select(*_LEASE).where(AmongIds(leases.c.id))
-_HOLDER = select(tasks.c.claimed_by).where(tasks.c.id == bindparam("task")).scalar_subquery().label("holder")
-_ONE_CLAIMED = _ONE_LOCKED.add_columns(_HOLDER)
+_TASK = (tasks.c.kind == literal_column(f"'{LEASE_TASK}'"), tasks.c.subject == leases.c.id)
+_HOLDER = select(tasks.c.claimed_by).where(*_TASK).scalar_subquery().label("holder")
+_CLAIMED = select(*_LEASE, _HOLDER).where(among_few(leases.c.id)).order_by(leases.c.id)
+_ONE_CLAIMED, _SOME_CLAIMED = _CLAIMED.with_for_update(), _CLAIMED.with_for_update(skip_locked=True)
+_STATE = select(leases.c.id, leases.c.generation, _HOLDER).where(among_few(leases.c.id)).order_by(leases.c.id)
+_STATE = _STATE.with_for_update(skip_locked=True)
 _WHOLE = (Written.ONCE, Written.ALWAYS)
 _INSERT_LEASE, _INSERT_RESERVATION, _INSERT_EVENT = insert(leases), insert(reservations), insert(events)
 _GENERATION = select(leases.c.generation).where(leases.c.id == bindparam("lease_id")).with_for_update()
@@ -117,28 +122,53 @@ def find_lease(
     return _assemble(connection, rows, [lease_id], _held(connection, lease_id))[0] if rows else None
 
 
-def find_claimed(
-    connection: Connection, lease_id: str, task: int, now: datetime
-) -> tuple[Lease | None, str | None, list[Allocation] | None]:
-    """Lock a lease, and return it as `find_lease` does, deleted ones too, with who has claimed its task.
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A lease, who has claimed its task, and what is unreleased on its resources; None unless it is to start.
 
-    The third value is what others have on the lease's resources that has begun and is not released; None unless the
-    lease is to start. The task is not locked: a claim that is lost at this moment is noticed before the next call to
-    the cloud, as one that is lost afterwards.
+    The task is not locked: a claim that is lost at this moment is noticed before the next call to the cloud, as one
+    that is lost afterwards.
     """
-    row = connection.execute(_ONE_CLAIMED, {"lease_id": lease_id, "task": task}).one_or_none()
-    if row is None:
-        return None, None, None
-    others = None
-    if row.status != LeaseStatus.ACTIVE and row.deleted_at is None and row.start_at <= now < row.end_at:
-        held, others = with_neighbours(connection, lease_id, now)
-    else:
-        held = _held(connection, lease_id)
-    return _assemble(connection, [row], [lease_id], held)[0], row.holder, others
+
+    lease: Lease
+    holder: str | None
+    there: Sequence[Allocation] | None
+
+
+def find_claimed(connection: Connection, ids: Sequence[str], now: datetime) -> dict[str, Claimed]:
+    """Lock leases, and return those of them that there are, deleted ones too, as `find_lease` does.
+
+    Of several, those are left out that somebody else has locked: nobody who holds leases waits here for another one.
+    """
+    rows = connection.execute(_ONE_CLAIMED if len(ids) == 1 else _SOME_CLAIMED, {IDS: ids}).all()
+    if not rows:
+        return {}
+    found = [row.id for row in rows]
+    starting = {
+        row.id
+        for row in rows
+        if row.status != LeaseStatus.ACTIVE and row.deleted_at is None and row.start_at <= now < row.end_at
+    }
+    held, begun = with_neighbours(connection, found, now) if starting else (_held(connection, *found), [])
+    there: dict[int, list[Allocation]] = {}
+    for each in begun:
+        there.setdefault(each.resource_number, []).append(each)
+    claimed = {}
+    for row, lease in zip(rows, _assemble(connection, rows, found, held), strict=True):
+        numbers = {each.resource_number for part in lease.reservations for each in part.allocations}
+        on_its = [each for number in numbers for each in there.get(number, ())]
+        claimed[lease.id] = Claimed(lease, row.holder, on_its if lease.id in starting else None)
+    return claimed
+
+
+def lock_states(connection: Connection, ids: Sequence[str]) -> dict[str, tuple[int, str | None]]:
+    """Lock leases, but none that somebody else has locked; return the generation of each, and who has its task."""
+    rows = connection.execute(_STATE, {IDS: ids})
+    return {row.id: (row.generation, row.holder) for row in rows}
 
 
 def _held(connection: Connection, *lease_ids: str) -> list[Allocation]:
-    return [as_allocation(row) for row in connection.execute(_HELD_BY_ID, {"ids": list(lease_ids)})]
+    return [as_allocation(row) for row in connection.execute(_HELD_BY_ID, {IDS: lease_ids})]
 
 
 def lock_unchanged(connection: Connection, seen: Lease) -> Lease | None:

@@ -1,4 +1,8 @@
-"""Who waits in this process while others of the same pools are decided; those that wait are decided together next."""
+"""Who waits in this process while others of the same kind are done; those that wait are done together next.
+
+The first is done at once, by itself: whoever is alone waits for nobody. Requests wait by their pools (decision 0125),
+the steps of leases by what is written about them (decision 0127).
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,12 @@ from threading import Event, Lock
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
 MOST: Final = 64
-"""How many are decided together."""
+"""How many are done together."""
+ALONE: Final = object()
+"""The outcome of what has to be done in a transaction of its own."""
 
 
 class Permit(Protocol):
@@ -34,23 +40,28 @@ IN_LINE: ContextVar[Permit | None] = ContextVar("in_line", default=None)
 
 @dataclass(slots=True, eq=False)
 class Queued:
-    """One who may have to wait for these pools; `turn` is set when it is decided, or when it `leads` what is next."""
+    """One who may have to wait for others with this key.
 
-    pools: frozenset[str]
+    `turn` is set when it is done, or when it `leads` what is next; `outcome` is what was returned or raised.
+    """
+
+    key: Hashable
     project_id: str
+    outcome: Any = field(default=ALONE, init=False)
     leads: bool = field(default=False, init=False)
     turn: Event = field(default_factory=Event, init=False)
 
 
 One = TypeVar("One", bound=Queued)
+Result = TypeVar("Result")
 
 
 class Queues:
-    """A queue for each set of pools; whoever comes while nobody is decided does not wait."""
+    """A queue for each key; whoever comes while nobody is before it does not wait."""
 
     def __init__(self) -> None:
         self._guard = Lock()
-        self._waiting: dict[frozenset[str], list[Queued]] = {}
+        self._waiting: dict[Hashable, list[Queued]] = {}
 
     @property
     def waiting(self) -> int:
@@ -58,9 +69,28 @@ class Queues:
         with self._guard:
             return sum(map(len, self._waiting.values()))
 
-    def busy(self, pools: frozenset[str]) -> bool:
+    def busy(self, key: Hashable) -> bool:
         """Say whether who comes now waits."""
-        return pools in self._waiting
+        return key in self._waiting
+
+    def share(self, one: One, alone: Callable[[], Result], together: Callable[[Sequence[One]], None]) -> Result:
+        """Return or raise the outcome: that of `alone`, or what `together` sets with those that wait."""
+
+        def decide(batch: Sequence[One]) -> None:
+            if len(batch) > 1:
+                together(batch)
+            else:
+                one.outcome = alone()
+
+        self.decide(one, decide)
+        if isinstance(one.outcome, Exception):
+            raise one.outcome
+        if one.outcome is ALONE:
+            if (permit := IN_LINE.get()) is not None:
+                permit.take_again()
+            return alone()
+        result: Result = one.outcome
+        return result
 
     def decide(self, one: One, decide: Callable[[Sequence[One]], None]) -> None:
         """Return when one is decided, with those of its class that wait; `decide` does that. Raises what it raises.
@@ -81,7 +111,7 @@ class Queues:
             batch = self._batch(one)
             decide(batch)
         finally:
-            self._hand_on(one.pools)
+            self._hand_on(one.key)
             for each in batch[1:]:
                 each.turn.set()
 
@@ -95,9 +125,9 @@ class Queues:
 
     def _waits(self, one: Queued) -> bool:
         with self._guard:
-            waiting = self._waiting.get(one.pools)
+            waiting = self._waiting.get(one.key)
             if waiting is None:
-                self._waiting[one.pools] = []
+                self._waiting[one.key] = []
                 return False
             waiting.append(one)
             return True
@@ -105,36 +135,36 @@ class Queues:
     def _batch(self, one: One) -> list[One]:
         of_project: dict[str, list[Any]] = {}
         with self._guard:
-            waiting = self._waiting[one.pools]
+            waiting = self._waiting[one.key]
             every: list[Any] = [one, *waiting]
             for each in every:
                 of_project.setdefault(each.project_id, []).append(each)
             in_turn = chain.from_iterable(zip_longest(*of_project.values()))
             batch = [each for each in in_turn if each is not None][:MOST]
-            self._waiting[one.pools] = [each for each in waiting if each not in batch]
+            self._waiting[one.key] = [each for each in waiting if each not in batch]
         return batch
 
     def _leave(self, one: Queued) -> None:
         """Wait no more, and lead nobody."""
         self._withdraws(one)
         if one.leads:
-            self._hand_on(one.pools)
+            self._hand_on(one.key)
 
     def _withdraws(self, one: Queued) -> bool:
         """Wait no more, and say whether it did: nobody leads it or decides about it."""
         with self._guard:
-            waiting = self._waiting.get(one.pools, [])
+            waiting = self._waiting.get(one.key, [])
             waits = one in waiting
             if waits:
                 waiting.remove(one)
             return waits
 
-    def _hand_on(self, pools: frozenset[str]) -> None:
+    def _hand_on(self, key: Hashable) -> None:
         """Let the first of those lead who wait, if any do."""
         with self._guard:
-            waiting = self._waiting[pools]
+            waiting = self._waiting[key]
             if not waiting:
-                del self._waiting[pools]
+                del self._waiting[key]
                 return
             first = waiting.pop(0)
             first.leads = True

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from leasehold.db.allocation import unreleased_on
@@ -17,14 +18,15 @@ from leasehold.db.resources.resource import resources_by_number
 from leasehold.db.task import finish_task
 from leasehold.db.together import together
 from leasehold.leasing.deciding.allocations import lasts
+from leasehold.leasing.deciding.queue import ALONE
 from leasehold.leasing.end_notices import note_end
+from leasehold.leasing.steps.shared import transact_together
 from leasehold.model.allocation import taken_by
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.held_offer import lapsed
 from leasehold.model.judging import next_no_show
 from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
 from leasehold.model.transitions import Trigger, can, move
-from leasehold.model.windows import to_seconds
 from leasehold.resource_types.driver import Convergence, Holding, Wanted
 from leasehold.resource_types.waits import Waits
 
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.db.task import Claim
+    from leasehold.db.together import Writer
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Allocation
     from leasehold.model.lease import Lease
@@ -198,39 +201,71 @@ def begin(service: Service, claim: Claim) -> Step | None:
 
     Returns None if nothing is due now (the task is then rescheduled), or if the claim is lost.
     """
+    return transact_together(service, claim, partial(_begin, service, claim), _begin_starts)
 
-    def work(connection: Connection) -> Step | None:
-        now = service.now()
-        lease, holder, others = find_claimed(connection, claim.subject, claim.id, now)
-        if lease is not None and holder != claim.claimer:
-            return None
-        lease = None if lease is None else _tell_own(connection, lease, now)
-        phase = None if lease is None else phase_of(lease, now)
-        if lease is None or phase is None:
-            finish_task(connection, claim, None if lease is None else next_moment(lease))
-            return None
-        if phase in (Phase.TRY, Phase.LAPSE):
-            return Step(phase, lease, (), {})
-        jobs = jobs_of(service, connection, lease)
-        blocked = _blocked(connection, lease, jobs, others, now) if phase is Phase.START else {}
-        if phase in _ENDING:
-            source = service.source_of(lease)
-            jobs = [source.ending(connection, job, now) for job in jobs]
-        # If every reservation is blocked, the step has not begun: the lease may still be moved, or deleted at once.
-        waits = bool(blocked) and len(blocked) == sum(not job.reservation.dropped for job in jobs)
-        with together(connection) as writes:
-            begun = lease if waits else save_lease(writes, lease, _begun(lease, phase), now)
-            if begun.status is not lease.status:
-                put_event(writes, _BEGUN[begun.status], begun, now, _what_lives_on(begun, jobs))
-            if phase is Phase.BEFORE_END and not lease.reached(EventType.BEFORE_END):
-                # Notify now, not when the step is complete: images before the end may take long.
-                put_event(writes, f"lease.event.{EventType.BEFORE_END}", begun, now)
-        if phase is Phase.END and not lease.reached(EventType.END):
-            note_end(service, connection, begun, now)
-        first = phase in EVENT_OF and not waits and not lease.reached(EVENT_OF[phase])
-        return Step(phase, begun, jobs, blocked, first)
 
-    return service.db.transact(work)
+def _begin(service: Service, claim: Claim, connection: Connection) -> Step | None:
+    now = service.now()
+    found = find_claimed(connection, [claim.subject], now).get(claim.subject)
+    if found is None:
+        finish_task(connection, claim, None)
+        return None
+    if found.holder != claim.claimer:
+        return None
+    lease = _tell_own(connection, found.lease, now)
+    phase = phase_of(lease, now)
+    if phase is None:
+        finish_task(connection, claim, next_moment(lease))
+        return None
+    if phase in (Phase.TRY, Phase.LAPSE):
+        return Step(phase, lease, (), {})
+    jobs = jobs_of(service, connection, lease)
+    blocked = _blocked(connection, jobs, found.there, now) if phase is Phase.START else {}
+    if phase in _ENDING:
+        source = service.source_of(lease)
+        jobs = [source.ending(connection, job, now) for job in jobs]
+    # If every reservation is blocked, the step has not begun: the lease may still be moved, or deleted at once.
+    waits = bool(blocked) and len(blocked) == sum(not job.reservation.dropped for job in jobs)
+    with together(connection) as writes:
+        begun = lease if waits else _save_begun(writes, lease, phase, jobs, now)
+        if phase is Phase.BEFORE_END and not lease.reached(EventType.BEFORE_END):
+            # Notify now, not when the step is complete: images before the end may take long.
+            put_event(writes, f"lease.event.{EventType.BEFORE_END}", begun, now)
+    if phase is Phase.END and not lease.reached(EventType.END):
+        note_end(service, connection, begun, now)
+    first = phase in EVENT_OF and not waits and not lease.reached(EVENT_OF[phase])
+    return Step(phase, begun, jobs, blocked, first)
+
+
+def _begin_starts(service: Service, claims: Sequence[Claim], connection: Connection) -> list[Step | object]:
+    """Begin the steps of several leases that are first starts, if nothing blocks them; return ALONE for the others."""
+    now = service.now()
+    claimed = find_claimed(connection, [each.subject for each in claims], now)
+    plain = {
+        claim: found
+        for claim in claims
+        if (found := claimed.get(claim.subject)) is not None
+        and found.holder == claim.claimer
+        and found.lease.status is LeaseStatus.PENDING
+        and not found.lease.own_events
+        and phase_of(found.lease, now) is Phase.START
+    }
+    every = jobs_of_each(service, connection, [found.lease for found in plain.values()])
+    steps = dict["Claim", Step]()
+    with together(connection) as writes:
+        for (claim, found), jobs in zip(plain.items(), every, strict=True):
+            if not _blocked(connection, jobs, found.there, now):
+                begun = _save_begun(writes, found.lease, Phase.START, jobs, now)
+                steps[claim] = Step(Phase.START, begun, jobs, {}, not found.lease.reached(EventType.START))
+    return [steps.get(claim, ALONE) for claim in claims]
+
+
+def _save_begun(writes: Writer, lease: Lease, phase: Phase, jobs: Sequence[Convergence[Any]], now: datetime) -> Lease:
+    """Write that a step has begun, with an event if the lease has another status then, and return the lease."""
+    begun = save_lease(writes, lease, _begun(lease, phase), now)
+    if begun.status is not lease.status:
+        put_event(writes, _BEGUN[begun.status], begun, now, _what_lives_on(begun, jobs))
+    return begun
 
 
 def _tell_own(connection: Connection, lease: Lease, now: datetime) -> Lease:
@@ -259,11 +294,16 @@ def _begun(lease: Lease, phase: Phase) -> Lease:
 
 def jobs_of(service: Service, connection: Connection, lease: Lease) -> list[Convergence[Any]]:
     """Return the jobs for `Driver.converge`: one for each reservation of the lease that is not finished."""
-    open_parts = [part for part in lease.reservations if _unfinished(part, lease)]
-    numbers = {held.resource_number for part in open_parts for held in part.allocations if held.released_at is None}
-    resources = resources_by_number(connection, numbers)
+    return jobs_of_each(service, connection, [lease])[0]
+
+
+def jobs_of_each(service: Service, connection: Connection, leases: Sequence[Lease]) -> list[list[Convergence[Any]]]:
+    """Return the jobs of each of these leases."""
+    every = [(lease, [part for part in lease.reservations if _unfinished(part, lease)]) for lease in leases]
+    held = (each for _, parts in every for part in parts for each in part.allocations)
+    resources = resources_by_number(connection, {each.resource_number for each in held if each.released_at is None})
     now = service.now()
-    return [_job(service, lease, part, resources, now) for part in open_parts]
+    return [[_job(service, lease, part, resources, now) for part in parts] for lease, parts in every]
 
 
 def _unfinished(part: Reservation, lease: Lease) -> bool:
@@ -342,22 +382,15 @@ def _waits(lease: Lease, part: Reservation, now: datetime) -> Waits:
 
 
 def _blocked(
-    connection: Connection,
-    lease: Lease,
-    jobs: Sequence[Convergence[Any]],
-    others: Sequence[Allocation] | None,
-    now: datetime,
+    connection: Connection, jobs: Sequence[Convergence[Any]], there: Sequence[Allocation] | None, now: datetime
 ) -> dict[str, str]:
     """Return, by reservation, why its start has to wait: earlier leases have not released its resources.
 
-    `others` is what was read with the lease; None: it was not.
+    What is `there` was read with the lease; None: it was not.
     """
-    numbers = {holding.resource.number for job in jobs for holding in job.holdings}
-    if others is None:
+    if there is None:
+        numbers = {holding.resource.number for job in jobs for holding in job.holdings}
         there = unreleased_on(connection, numbers, now) if numbers else []
-    else:
-        mine = [held for part in lease.reservations for held in part.allocations if held.released_at is None]
-        there = [*(held for held in mine if to_seconds(held.window.start) <= to_seconds(now)), *others]
     reasons = {}
     for job in jobs:
         full = [holding.resource.label for holding in job.holdings if is_full(holding.resource, there, job.name, now)]

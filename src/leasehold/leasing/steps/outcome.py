@@ -6,19 +6,22 @@ import logging
 from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from leasehold.db.allocation import end_allocations
-from leasehold.db.leases.lease import find_lease, lock_generation, save_lease
+from leasehold.db.leases.lease import find_lease, lock_generation, lock_states, save_lease
 from leasehold.db.outbox import put_event
 from leasehold.db.pool import lock_pools
 from leasehold.db.task import finish_task, still_ours
 from leasehold.db.together import together
+from leasehold.leasing.deciding.queue import ALONE
 from leasehold.leasing.deciding.source import Release
 from leasehold.leasing.locks import Locks
 from leasehold.leasing.steps.guests import with_guests
 from leasehold.leasing.steps.lifecycle import EVENT_OF, Phase, Result, next_moment
 from leasehold.leasing.steps.no_show import put_no_show_events, settled
+from leasehold.leasing.steps.shared import transact_together
 from leasehold.model.backoff import REFUSALS_TO_SHOW, REFUSED_GROWTH, pause_after
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.judging import next_no_show
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.db.task import Claim
+    from leasehold.db.together import Writer
     from leasehold.leasing.service import Service
     from leasehold.leasing.steps.lifecycle import Outcome, Step
     from leasehold.model.lease import Lease
@@ -82,7 +86,7 @@ def complete(service: Service, claim: Claim, step: Step, outcomes: Sequence[Outc
     completion = _Completion(service, claim, step, outcomes)
     if completion.is_plain:
         try:
-            return service.db.transact(completion.at_once)
+            return transact_together(service, completion, completion.at_once, _at_once)
         except _OvertakenError:
             # What was changed, and by whom, is found out with the lease locked.
             log.debug("Lease %s has changed during its step", step.lease.id)
@@ -123,17 +127,21 @@ class _Completion:
 
     def at_once(self, connection: Connection) -> bool:
         """Record a plain start without a look at the lease and the claim: the writes prove that both are unchanged."""
+        with together(connection) as writes:
+            self.started(writes)
+        if not writes.is_complete:
+            raise _OvertakenError
+        return True
+
+    def started(self, writes: Writer) -> None:
+        """Write a plain start, if lease and claim are as they were."""
         lease, now = self.step.lease, self.service.now()
         active = _NEXT[Phase.START](self._known(lease))
         if active == lease:
             raise _OvertakenError
-        with together(connection) as writes:
-            after = save_lease(writes, lease, active, now, locked=False)
-            put_event(writes, f"lease.event.{EventType.START}", after, now)
-            finish_task(writes, self.claim, next_moment(after))
-        if not writes.is_complete:
-            raise _OvertakenError
-        return True
+        after = save_lease(writes, lease, active, now, locked=False)
+        put_event(writes, f"lease.event.{EventType.START}", after, now)
+        finish_task(writes, self.claim, next_moment(after))
 
     def record(self, lease: Lease, to: Release) -> None:
         """Write what the outcomes say about the lease, which is locked, as are its pools and its heir."""
@@ -302,6 +310,23 @@ class _Completion:
         for job in self.step.jobs:
             moments += [*limits_of(job), *([] if job.kept_until is None else [job.kept_until])]
         return min([now + min(pauses), *(moment for moment in moments if moment > now)])
+
+
+def _at_once(_: Service, completions: Sequence[_Completion], connection: Connection) -> list[object]:
+    """Record those of several plain starts whose lease and claim are unchanged, and return ALONE for the others."""
+    states = lock_states(connection, [each.step.lease.id for each in completions])
+    ours = {
+        each.claim: each
+        for each in completions
+        if states.get(each.step.lease.id) == (each.step.lease.generation, each.claim.claimer)
+    }
+    with together(connection) as writes:
+        # In the order in which claims are renewed.
+        for claim in sorted(ours, key=attrgetter("id")):
+            ours[claim].started(writes)
+    if not writes.is_complete:
+        raise _OvertakenError
+    return [True if each.claim in ours else ALONE for each in completions]
 
 
 _SHARING = frozenset({Phase.START, Phase.KEEP})

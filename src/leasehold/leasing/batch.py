@@ -188,11 +188,9 @@ def _wanted(units: Mapping[_Member, _SharedUnit], outcomes: _Outcomes) -> dict[_
     found: set[object] = set()
     for each, unit in units.items():
         # A key or a lease that comes twice is as the first leaves it when the second is decided.
-        keys = {
-            each.order.once and (each.order.once.project_id, each.order.once.key),
-            each.joins.about and each.joins.about.id,
-        }
-        if found.intersection(keys := keys - {None}):
+        once, about = each.order.once, each.joins.about
+        keys = {once and (once.project_id, once.key), about and about.id} - {None}
+        if found & keys:
             continue
         found |= keys
         try:

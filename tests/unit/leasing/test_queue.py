@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 import pytest
 
 from leasehold.leasing.deciding.queue import Queued, Queues
 from tests.processes import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 POOLS = frozenset({"hosts"})
 
@@ -18,6 +22,70 @@ class Interrupted(threading.Event):
 
     def wait(self, timeout: float | None = None) -> bool:
         raise KeyboardInterrupt
+
+
+class Hurried(Queued):
+    """One who does not wait for long."""
+
+    patience = 0.01
+
+
+class TooLate(threading.Event):
+    """What a thread waits for whose patience ends when it is being done already."""
+
+    def __init__(self, taken: threading.Event) -> None:
+        super().__init__()
+        self.taken = taken
+        self.looks = 0
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.looks += 1
+        if self.looks == 1:
+            assert self.taken.wait(60)
+            return False
+        return super().wait(60)
+
+
+def nothing(_: Sequence[Queued]) -> None:
+    """Leave each to be done alone."""
+
+
+def test_who_has_waited_for_long_is_done_alone() -> None:
+    queues, stuck = Queues(), threading.Event()
+    with ThreadPoolExecutor(1) as threads:
+        leads = threads.submit(queues.share, Hurried("steps", "p"), lambda: stuck.wait(60), nothing)
+        wait_for(lambda: queues.busy("steps"))
+        assert queues.share(Hurried("steps", "p"), lambda: "alone", nothing) == "alone"
+        assert queues.waiting == 0
+        stuck.set()
+        assert leads.result(60)
+    assert not queues.busy("steps")
+
+
+def test_who_has_waited_for_long_goes_on_waiting_while_it_is_done() -> None:
+    queues, opened, taken, late = Queues(), threading.Event(), threading.Event(), threading.Event()
+    second, third = Queued("steps", "p"), Hurried("steps", "p")
+    third.turn = TooLate(taken)
+
+    def together(batch: Sequence[Queued]) -> None:
+        taken.set()
+        assert late.wait(60)
+        for each in batch:
+            each.outcome = "together"
+
+    with ThreadPoolExecutor(3) as threads:
+        leads = threads.submit(queues.share, Queued("steps", "p"), lambda: opened.wait(60), together)
+        wait_for(lambda: queues.busy("steps"))
+        both = []
+        for number, each in enumerate((second, third), 1):
+            both.append(threads.submit(queues.share, each, lambda: "alone", together))
+            wait_for(lambda number=number: queues.waiting == number)  # type: ignore[misc]
+        opened.set()
+        wait_for(taken.is_set)
+        late.set()
+        assert leads.result(60)
+        assert [each.result(60) for each in both] == ["together"] * 2
+    assert not queues.busy("steps")
 
 
 def test_who_is_interrupted_while_it_waits_is_in_nobodys_way() -> None:

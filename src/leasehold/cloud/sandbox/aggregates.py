@@ -38,9 +38,13 @@ _ZONES_AND_SERVERS = (
     .where(hypervisors.c.service_host == bindparam("service_host"))
 )
 """One row for each aggregate of a host, or one without an aggregate."""
-_HOST_FOR_CHANGE = (
-    select(hypervisors.c.id).where(hypervisors.c.service_host == bindparam("service_host")).with_for_update()
+_WITH_HOST_FOR_CHANGE = (
+    select(aggregates)
+    .join(hypervisors, hypervisors.c.service_host == bindparam("service_host"))
+    .where(aggregates.c.name == bindparam("aggregate_name"))
+    .with_for_update()
 )
+"""Two aggregates of different zones must not both see a host without a zone."""
 _OTHER = aggregates.alias("other")
 _OTHER_MEMBER = aggregate_hosts.alias("other_member")
 _MEMBERS_ELSEWHERE = (
@@ -102,12 +106,13 @@ class SandboxAggregates(Port):
         present = self._find(name)
         if present is not None and present.zone == zone and merged(present.metadata, metadata) == present.metadata:
             return present
+        if present is None:
+            return self._create(name, zone, merged({}, metadata))
         with writing(self.engine) as connection:
             row = connection.execute(_ROW_FOR_CHANGE, {"aggregate_name": name}).mappings().first()
             if row is None:
-                values = {"name": name, "zone": zone, "metadata": merged({}, metadata)}
-                connection.execute(_ADD_AGGREGATE, values)
-            elif row["zone"] != zone or merged(row["metadata"], metadata) != row["metadata"]:
+                raise CloudTransientError(f"sandbox aggregates.ensure: aggregate {name} has just been deleted")
+            if row["zone"] != zone or merged(row["metadata"], metadata) != row["metadata"]:
                 if row["zone"] != zone:
                     self._check_new_zone(connection, row, zone)
                 wanted = merged(row["metadata"], metadata)
@@ -123,12 +128,12 @@ class SandboxAggregates(Port):
         would be in two zones or its servers would change zone.
         """
         with writing(self.engine) as connection:
-            row = connection.execute(_ROW_FOR_CHANGE, {"aggregate_name": name}).mappings().first()
+            both = {"aggregate_name": name, "service_host": service_host}
+            row = connection.execute(_WITH_HOST_FOR_CHANGE, both).mappings().first()
             if row is None:
-                raise CloudPermanentError(f"sandbox aggregates.add_host: there is no aggregate {name}")
-            # Lock the host's row too: two aggregates of different zones must not both see it without a zone.
-            if connection.execute(_HOST_FOR_CHANGE, {"service_host": service_host}).first() is None:
-                raise CloudPermanentError(f"sandbox aggregates.add_host: there is no compute service on {service_host}")
+                known = connection.execute(_ROW, {"aggregate_name": name}).first() is not None
+                lacking = f"compute service on {service_host}" if known else f"aggregate {name}"
+                raise CloudPermanentError(f"sandbox aggregates.add_host: there is no {lacking}")
             zones, has_servers = self._zones_of(connection, service_host)
             if row["id"] in zones:
                 return
@@ -165,6 +170,12 @@ class SandboxAggregates(Port):
         with alone(self.engine) as connection:
             found = _to_aggregates(connection.execute(_ONE, {"aggregate_name": name}).mappings().all())
         return found[0] if found else None
+
+    def _create(self, name: str, zone: str | None, metadata: Mapping[str, str]) -> Aggregate:
+        with alone(self.engine, writes=True) as connection:
+            made = connection.execute(_ADD_AGGREGATE, {"name": name, "zone": zone, "metadata": metadata})
+        number: int = made.inserted_primary_key[0]  # type: ignore[index]  # Every database returns it.
+        return Aggregate(number, name, zone, metadata, frozenset())
 
     def _check_leaving(self, connection: Connection, row: RowMapping, host: str) -> None:
         zones, has_servers = self._zones_of(connection, host)

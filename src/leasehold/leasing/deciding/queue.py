@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 from threading import Event, Lock
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -42,9 +42,11 @@ IN_LINE: ContextVar[Permit | None] = ContextVar("in_line", default=None)
 class Queued:
     """One who may have to wait for others with this key.
 
-    `turn` is set when it is done, or when it `leads` what is next; `outcome` is what was returned or raised.
+    `turn` is set when it is done, or when it `leads` what is next; `outcome` is what was returned or raised. Who has
+    waited for as long as its `patience` is done alone: those before it may wait for a lock. None: it has no end.
     """
 
+    patience: ClassVar[float | None] = None
     key: Hashable
     project_id: str
     outcome: Any = field(default=ALONE, init=False)
@@ -100,9 +102,11 @@ class Queues:
         """
         if self._waits(one):
             try:
-                self._wait(one)
+                if not self._gets_turn(one):
+                    return
             except BaseException:
-                self._leave(one)
+                if not self._leave(one) and one.leads:
+                    self._hand_on(one.key)
                 raise
             if not one.leads:
                 return
@@ -115,13 +119,16 @@ class Queues:
             for each in batch[1:]:
                 each.turn.set()
 
-    def _wait(self, one: Queued) -> None:
+    def _gets_turn(self, one: Queued) -> bool:
+        """Wait, and return whether its turn came before its patience ended; raises the error of its permit if not."""
         permit = IN_LINE.get()
-        patience = None if permit is None else permit.stand_in_line()
-        if permit is not None and not one.turn.wait(patience) and self._withdraws(one):
-            raise permit.late()
+        patience = one.patience if permit is None else permit.stand_in_line()
+        if not one.turn.wait(patience) and self._leave(one):
+            if permit is not None:
+                raise permit.late()
+            return False
         # Whoever is being decided waits for that, however long it takes.
-        one.turn.wait()
+        return one.turn.wait()
 
     def _waits(self, one: Queued) -> bool:
         with self._guard:
@@ -144,20 +151,13 @@ class Queues:
             self._waiting[one.key] = [each for each in waiting if each not in batch]
         return batch
 
-    def _leave(self, one: Queued) -> None:
-        """Wait no more, and lead nobody."""
-        self._withdraws(one)
-        if one.leads:
-            self._hand_on(one.key)
-
-    def _withdraws(self, one: Queued) -> bool:
-        """Wait no more, and say whether it did: nobody leads it or decides about it."""
+    def _leave(self, one: Queued) -> bool:
+        """Wait no more; return whether it has not been taken yet, to be done or to lead."""
         with self._guard:
             waiting = self._waiting.get(one.key, [])
-            waits = one in waiting
-            if waits:
+            if there := one in waiting:
                 waiting.remove(one)
-            return waits
+        return there
 
     def _hand_on(self, key: Hashable) -> None:
         """Let the first of those lead who wait, if any do."""

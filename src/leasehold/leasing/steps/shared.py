@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from logging import getLogger
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from leasehold.db.store import UnknownOutcomeError, worth_retrying
 from leasehold.leasing.deciding.queue import ALONE, Queued
@@ -25,6 +25,7 @@ Result = TypeVar("Result")
 
 @dataclass(slots=True, eq=False)
 class _Queued(Queued):
+    patience: ClassVar[float | None] = 1.0
     thing: Any
 
 

@@ -2,7 +2,7 @@
 
 Each client sends its requests one after the other, and all begin together: first all create, then all amend what they
 got, then all delete it. Every lease is one host for an hour of its own, so everything is granted. The clients are of
-several projects. As many requests run at the same time as the process has threads by default; the others wait.
+several projects. The process has the threads that it has by default, and lends them to those that come (decision 0128).
 """
 
 from __future__ import annotations

@@ -16,7 +16,6 @@ no server: there each write is executed by itself.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -27,7 +26,7 @@ from sqlalchemy.sql.schema import ScalarElementColumnDefault
 from leasehold.db.galera import IN_CLUSTER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from sqlalchemy import Connection, Dialect
     from sqlalchemy.sql.compiler import SQLCompiler
@@ -94,9 +93,14 @@ class Together:
             return sum(self._send_at_once([(statement, part)]) for part in parts)
         if not 1 < len(rows) <= MOST:
             return self._send_each(writes)
-        keys = tuple((statement, tuple(row)) for statement, row in rows)
-        compound = _compound(keys, self._connection.dialect)
-        written = self._connection.exec_driver_sql(compound.text, compound.values([row for _, row in rows])).rowcount
+        dialect, texts, values = self._connection.dialect, [], {}
+        for number, (statement, row) in enumerate(rows):
+            text, binds = _numbered((statement, tuple(row)), number, dialect)
+            texts.append(text)
+            for full_name, (name, default, convert) in binds:
+                value = row.get(name, default)
+                values[full_name] = value if convert is None else convert(value)
+        written = self._connection.exec_driver_sql(_in_one(texts, dialect), values).rowcount
         # PostgreSQL counts the rows of the last INSERT alone; all of them are written, or it fails.
         return len(rows) if all(map(_inserts, writes)) else written
 
@@ -136,42 +140,32 @@ Writer: TypeAlias = "Connection | Together"
 """What executes a write whose result nobody needs: at once, or with others."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Compound:
-    """A compound statement: its text, and for each row of values the name of each in the text and its conversion."""
-
-    text: str
-    binds: Sequence[Sequence[tuple[str, str, Any, Callable[[Any], Any] | None]]]
-
-    def values(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return the parameters of the text."""
-        found = {}
-        for row, binds in zip(rows, self.binds, strict=True):
-            for name, full_name, default, convert in binds:
-                value = row.get(name, default)
-                found[full_name] = value if convert is None else convert(value)
-        return found
+_Bind: TypeAlias = "tuple[str, Any, Callable[[Any], Any] | None]"
+"""The name of a parameter, its value where none is given, and its conversion for the driver."""
 
 
 @lru_cache(maxsize=512)
-def _compound(keys: tuple[_Key, ...], dialect: Dialect) -> _Compound:
-    texts, every = [], []
-    for number, (statement, names) in enumerate(keys):
-        # Nobody asks for the keys of new rows, which an INSERT on PostgreSQL would return.
-        quiet = statement.inline() if isinstance(statement, Insert) else statement
-        compiled = quiet.compile(dialect=dialect, column_keys=list(names))
-        full = {name: f"w{number}_{name}" for name in compiled.binds}
-        placeholders = {name: f"%({full_name})s" for name, full_name in full.items()}
-        # The text is a format, with %% for each percent sign, and has to be one afterwards too.
-        texts.append(str(compiled).replace("%%", "%%%%") % placeholders)
-        values = {name: bind.value for name, bind in compiled.binds.items()} | _defaults(compiled)
-        every.append(
-            [
-                (name, full[name], values[name], bind.type.dialect_impl(dialect).bind_processor(dialect))
-                for name, bind in compiled.binds.items()
-            ]
-        )
-    return _Compound(_in_one(texts, dialect), every)
+def _compiled(key: _Key, dialect: Dialect) -> tuple[str, Sequence[_Bind]]:
+    """Return the text of a statement with the names of its parameters, and these; compiled once for all numbers."""
+    statement, names = key
+    # Nobody asks for the keys of new rows, which an INSERT on PostgreSQL would return.
+    quiet = statement.inline() if isinstance(statement, Insert) else statement
+    compiled = quiet.compile(dialect=dialect, column_keys=list(names))
+    values = {name: bind.value for name, bind in compiled.binds.items()} | _defaults(compiled)
+    binds = [
+        (name, values[name], bind.type.dialect_impl(dialect).bind_processor(dialect))
+        for name, bind in compiled.binds.items()
+    ]
+    # The text is a format, with %% for each percent sign, and has to be one afterwards too.
+    return str(compiled).replace("%%", "%%%%"), binds
+
+
+@lru_cache(maxsize=4096)
+def _numbered(key: _Key, number: int, dialect: Dialect) -> tuple[str, Sequence[tuple[str, _Bind]]]:
+    """Return a statement as the one with this number of several, and each parameter with its name among all."""
+    text, binds = _compiled(key, dialect)
+    full = {bind[0]: f"w{number}_{bind[0]}" for bind in binds}
+    return text % {name: f"%({each})s" for name, each in full.items()}, [(full[bind[0]], bind) for bind in binds]
 
 
 def _in_one(texts: list[str], dialect: Dialect) -> str:

@@ -60,11 +60,13 @@ class StrictParser(HTTPRequestParser):  # type: ignore[misc]  # As above.
     def parse_header(self, header_plus: bytes) -> None:
         """Parse the headers; raises ParsingError for a body with a length and chunks, or with two codings."""
         super().parse_header(header_plus)
-        names = [line.partition(b":")[0].strip().lower() for line in header_plus.split(b"\r\n")[1:]]
-        codings = names.count(b"transfer-encoding")
-        if codings > 1 or (codings and b"content-length" in names):
-            message = "Content-Length and Transfer-Encoding contradict each other."
-            raise ParsingError(message)
+        lowered = header_plus.lower()
+        if b"transfer-encoding" in lowered:
+            names = [line.partition(b":")[0].strip() for line in lowered.split(b"\r\n")[1:]]
+            codings = names.count(b"transfer-encoding")
+            if codings > 1 or (codings and b"content-length" in names):
+                message = "Content-Length and Transfer-Encoding contradict each other."
+                raise ParsingError(message)
         if self.body_rcv is not None:
             self._body = self.body_rcv.buf = self._intake.body(
                 self.command, self.path, self.headers, self.content_length

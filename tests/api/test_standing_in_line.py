@@ -97,3 +97,17 @@ def test_who_is_decided_alone_after_it_waited_needs_a_permit_again() -> None:
         permit.take_again()
         assert not line.admission.has_room()
     assert line.admission.has_room()
+
+
+def test_who_waits_several_times_has_one_place_and_one_permit() -> None:
+    """A request is decided again after its lease changed, or after somebody approved of what was decided."""
+    line = Line(waiting=1, patience=0.05)
+    for _ in range(3):
+        with line.admission.admit(public=False) as permit:
+            assert permit.stand_in_line() == permit.stand_in_line() == 0.05
+            with permit.lent():
+                assert line.admission.has_room()
+            permit.take_again()
+            assert not line.admission.has_room()
+            assert permit.stand_in_line() == 0.05
+        assert line.admission.has_room()

@@ -63,7 +63,8 @@ class Permit:
 
     def stand_in_line(self) -> float | None:
         """Lend the permit if there is a place to wait, and return how many seconds to wait; None: it is kept."""
-        self._in_line = self._held and self._waiting.acquire(blocking=False)
+        if not self._in_line:
+            self._in_line = self._held and self._waiting.acquire(blocking=False)
         if not self._in_line:
             return None
         self.give_back()
@@ -71,9 +72,9 @@ class Permit:
 
     def take_again(self) -> None:
         """Acquire a permit for the work of a request that stood in line; raises OverloadedError as `lent` does."""
-        if self._in_line:
+        if self._in_line and not self._held:
             self._take()
-            self._leave_line()
+        self._leave_line()
 
     def late(self) -> OverloadedError:
         """Return the error of a request that has waited in line for as long as it may."""

@@ -45,6 +45,10 @@ if TYPE_CHECKING:
 log = getLogger(__name__)
 
 
+_CERTAIN = (UnapprovedError, NoTraceError, ChangedMeanwhileError)
+"""What a decision ends with that would be the same alone."""
+
+
 class Joining(ABC):
     """A use case about one lease that locks its pools between two steps; it may run more than once."""
 
@@ -174,7 +178,7 @@ def _decided(
             else:
                 # It is decided alone, and a refusal explained there, unless that would be the same again.
                 give_back(connection, unit.use, locks.now)
-                if isinstance(outcome, (UnapprovedError, NoTraceError, ChangedMeanwhileError)):
+                if isinstance(outcome, _CERTAIN):
                     outcomes[each] = outcome
     after = write_together(
         [(decision, each.order.once, each.context) for each, decision in decided.items()], locks, service.calendars
@@ -206,9 +210,6 @@ def _outcome(each: _Member, unit: _SharedUnit, locks: Locks, asked: Any) -> Deci
     """Return the decision about the lease, or why there is none."""
     try:
         decision: Decision = each.context.run(each.case.decided, unit, locks, asked)
-    except (
-        *(UnapprovedError, UncountedError, RefusedError, LeaseholdError),
-        *(NoTraceError, ChangedMeanwhileError),
-    ) as error:
+    except (UncountedError, RefusedError, LeaseholdError, *_CERTAIN) as error:
         return error
     return decision

@@ -180,7 +180,7 @@ def lock_those_unchanged(connection: Connection, seen: Sequence[Lease]) -> dict[
     """Do as `lock_unchanged` for several leases, in the order of their ids; return those unchanged, by id."""
     if not seen:
         return {}
-    rows = connection.execute(_GENERATIONS, {"ids": [each.id for each in seen]}).all()
+    rows = connection.execute(_GENERATIONS, {IDS: [each.id for each in seen]}).all()
     generations = {row.id: row.generation for row in rows}
     unchanged = [each for each in seen if generations.get(each.id) == each.generation]
     return {each.id: each for each in _with_allocations(connection, unchanged)} if unchanged else {}

@@ -83,11 +83,11 @@ class Decision:
     @property
     def only_grants(self) -> bool:
         """Whether nothing changes for others but that the lease gets what it is promised."""
-        return self.promised is not None and not (self.writes or self.ends) and self.joins
+        return self.promised is not None and not (self.promised.room.moves or self.writes or self.ends or self.also)
 
     @property
     def joins(self) -> bool:
-        """Whether it may be written together with others: nothing changes for another lease."""
+        """Whether it may be written together with others: no other lease changes, and no task is finished."""
         moved = self.promised is not None and self.promised.room.moves
         return not (moved or self.also or self.tries or self.rereads or self.claim)
 

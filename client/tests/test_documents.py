@@ -11,7 +11,7 @@ import pytest
 
 from client.tests.conftest import Shell
 from client.tests.documents import ROOT, Example, Terminal, agrees, examples_of
-from tests.processes import BIN, running
+from tests.processes import BIN, running, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,6 +111,9 @@ def test_a_newcomer_follows_every_page_in_one_sequence(
         shell = Shell({**terminal.environ, "OS_AUTH_TYPE": "none", "OS_ENDPOINT": service.url})
         monkeypatch.setenv("OS_ENDPOINT", service.url)
         inside.ok("host", "set", "gpu-03", "--owner", "demo")
+        # The guides show a cloud in which nothing is broken: the manager must have seen the tutorial's host again.
+        listing = ("resource", "list", "physical:host", "-f", "json")
+        wait_for(lambda: {each["health"] for each in inside.ok(*listing).json} == {"healthy"})
         counts = {page.stem: run_all(inside, shell, page, "$ ") for page in GUIDES}
         assert counts.pop("command-line") > 50
         assert list(counts.values()) == [6, 3, 2, 9]

@@ -11,6 +11,7 @@ import pytest
 from leasehold.db import allocation
 from leasehold.db.allocation import (
     Grant,
+    Shift,
     changed_allocations,
     current_allocations,
     each_allocation,
@@ -178,8 +179,8 @@ def test_a_later_load_has_all_that_changed_so_that_a_calendar_notices_the_releas
 
 def test_moving_gives_another_window_and_a_new_generation(shelf: Shelf) -> None:
     moved, stays = shelf.hold(shelf.first, shelf.second)
-    held = [shelf.held()[moved]]
-    shelf.db.transact(lambda connection: move_allocations(connection, held, 2, hours(5, 6), NOW, Cause.AMENDED))
+    shift = Shift(HOST_POOL, [shelf.held()[moved]], hours(5, 6), Cause.AMENDED)
+    shelf.db.transact(lambda connection: move_allocations(connection, shift, 2, NOW, connection))
     assert {key: held.window for key, held in shelf.held().items()} == {moved: hours(5, 6), stays: hours(1, 2)}
     assert shelf.changed(1) == [moved]
 

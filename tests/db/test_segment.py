@@ -15,6 +15,7 @@ from sqlalchemy import insert, select, text, update
 
 from leasehold.db.allocation import (
     Grant,
+    Shift,
     end_allocations,
     insert_allocations,
     leave_allocations,
@@ -90,7 +91,9 @@ def end(cause: Cause = Cause.DELETED, *, released: bool = True) -> Change:
 
 
 def move(window: Window, cause: Cause = Cause.EXTENDED) -> Change:
-    return lambda connection, held, now: move_allocations(connection, held, 2, window, now, cause)
+    return lambda connection, held, now: move_allocations(
+        connection, Shift(HOST_POOL, held, window, cause), 2, now, connection
+    )
 
 
 def leave(connection: Connection, held: Sequence[Allocation], now: datetime) -> None:

@@ -39,11 +39,14 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection, Row
 
+    from leasehold.db.together import Writer
     from leasehold.model.allocation import Pick
 
 CHUNK = 20_000
 LISTED = 2_000
 """Rows of a list that are read at a time: fewer, because several lists may be read at once and none is urgent."""
+FEW = 8
+"""Allocations that move by a statement for each, sent with other writes; more of them take one statement for all."""
 _SHOWN = (
     allocations.c.id,
     allocations.c.resource_number,
@@ -205,17 +208,33 @@ def insert_allocations(connection: Connection, grants: Iterable[Grant], cause: C
     return [(pools[key[0]], ident, *told[tuple(key)], False) for ident, *key in connection.execute(_KEEP, rows)]
 
 
-def move_allocations(
-    connection: Connection, held: Collection[Allocation], generation: int, window: Window, now: datetime, cause: Cause
-) -> None:
-    """Give allocations another window; for one that has begun, a segment ends and the next begins, for this cause."""
-    start, end = window.seconds
-    changed = [each for each in held if each.left_at is None and each.window.seconds != (start, end)]
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """Allocations of a pool that get another window; if they have begun, a segment ends there for this cause."""
+
+    pool: str
+    held: Sequence[Allocation]
+    window: Window
+    cause: Cause
+
+
+def move_allocations(connection: Connection, shift: Shift, generation: int, now: datetime, writes: Writer) -> None:
+    """Give allocations another window; those that have not begun get it by `writes`, with what else is written there.
+
+    For one that has begun, the next segment begins now.
+    """
+    start, end = shift.window.seconds
+    changed = [each for each in shift.held if each.left_at is None and each.window.seconds != (start, end)]
     begun = [each for each in changed if to_seconds(each.window.start) < to_seconds(now)]
-    moment = close_segments(connection, begun, now, cause)
+    moment = close_segments(connection, begun, now, shift.cause)
     values: dict[str, Any] = {"starts_at": start, "ends_at": end, "generation": generation}
-    _update(connection, begun, {**values, "recorded_until": moment, "start_cause": cause})
-    _update(connection, [each for each in held if each not in begun], values)
+    _update(connection, begun, {**values, "recorded_until": moment, "start_cause": shift.cause})
+    ahead = [each for each in shift.held if each not in begun]
+    if len(ahead) > FEW:
+        _update(connection, ahead, values)
+    elif ahead:
+        moved = {f"new_{name}": value for name, value in values.items()}
+        writes.execute(_moving(tuple(values)), [{**moved, "held": each.id} for each in ahead])
 
 
 def end_allocations(
@@ -273,6 +292,13 @@ def _update(
 def _updating(names: tuple[str, ...], computed: tuple[str, ...]) -> Update:
     values = {**{name: bindparam(f"new_{name}") for name in names}, **{name: _COMPUTED[name] for name in computed}}
     return update(allocations).where(allocations.c.id.in_(bindparam("held", expanding=True))).values(values)
+
+
+@lru_cache
+def _moving(names: tuple[str, ...]) -> Update:
+    """Return what gives one allocation these values; statements of several are sent together."""
+    values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in names}
+    return update(allocations).where(allocations.c.id == bindparam("held")).values(values)
 
 
 def unreleased_on(connection: Connection, numbers: Collection[int], now: datetime) -> list[Allocation]:

@@ -290,6 +290,7 @@ class _Amending(Joining):
             locks=locks,
             lease=after,
             before=lease,
+            stay=gets.stay,
             writes=gets.writes,
             keeps=gets.keeps,
             news=news,
@@ -331,4 +332,4 @@ class _Amending(Joining):
 def _as_it_is(lease: Lease) -> Reallocated:
     """Return that a lease keeps what it has."""
     picks = {part.id: [held.pick for held in held_by(part, lease)] for part in lease.kept}
-    return Reallocated(picks, moved=(), writes=(), keeps=(), flags={})
+    return Reallocated(picks, moved=(), stay=(), writes=(), keeps=(), flags={})

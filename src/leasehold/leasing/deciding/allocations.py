@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from leasehold.db.allocation import Grant, end_allocations, insert_allocations, leave_allocations, move_allocations
+from leasehold.db.allocation import Grant, Shift, end_allocations, insert_allocations, leave_allocations
 from leasehold.leasing.deciding.decide import promised_window
 from leasehold.model.allocation import Pick
 from leasehold.model.errors import InUseError
@@ -17,7 +17,7 @@ from leasehold.model.terms.lead import Lead
 from leasehold.model.windows import Window, to_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from datetime import datetime
 
     from leasehold.calendar.snapshot import Snapshot
@@ -174,9 +174,19 @@ class Rewriting:
         return Cause.ENDED_EARLY if self.window.end <= self.now else Cause.AMENDED
 
 
-def rewrite(to: Rewriting, picks: Sequence[Pick], locks: Locks) -> None:
-    """Move the allocations that stay, end those that go, and insert the new ones."""
-    connection, after = locks.connection, locks.next(to.pool)
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """What becomes of the allocations of a reservation: they `stay` with other windows, and `writes` change all else.
+
+    Most amendments change nothing else, so that many of them are written together.
+    """
+
+    stay: Sequence[Shift]
+    writes: Sequence[Callable[[Locks], None]]
+
+
+def rewritten(to: Rewriting, picks: Sequence[Pick]) -> Rewritten:
+    """Return which allocations stay, and what ends those that go and inserts the new ones."""
     wanted = Counter(_key(pick) for pick in picks)
     stays: dict[Window, list[Allocation]] = {}
     goes: list[Allocation] = []
@@ -187,27 +197,50 @@ def rewrite(to: Rewriting, picks: Sequence[Pick], locks: Locks) -> None:
             stays.setdefault(to.moved(held), []).append(held)
         else:
             goes.append(held)
-    used = {pick.resource_number for pick in picks}
     # The reservation may get a vacated host back when it works again.
     again, rest = taken_back(left_by(to.part), before, picks)
     for held in left_by(to.part):
         if held not in again:
             stays.setdefault(to.moved(held), []).append(held)
-    if again:
-        end_allocations(connection, again, after, to.now, Cause.AMENDED, released=True)
-    for window, staying in stays.items():
-        move_allocations(connection, staying, after, window, to.now, to.cause)
-    _end(to, goes, used, locks)
-    _vacate(to, locks)
-    # A substitute that gets other slots is still one (feature J4).
-    substitutes = {held.resource_number for held in goes if held.substitute}
-    grant, fresh = partial(Grant, to.pool, after, to.lease.id, to.part.id, to.ahead), []
+    fresh = []
     for pick in picks:
         if wanted[_key(pick)] > 0:
             wanted[_key(pick)] -= 1
-            fresh.append(grant(pick, pick.resource_number in substitutes))
-    fresh += [grant(pick, left_at=to.now) for pick in rest]
-    insert_allocations(connection, fresh, Cause.AMENDED)
+            fresh.append(pick)
+    stay = [Shift(to.pool, staying, window, to.cause) for window, staying in stays.items()]
+    change = _Change(goes, again, rest, fresh, frozenset(pick.resource_number for pick in picks))
+    return Rewritten(stay, [partial(_write, to, change)] if change.anything or to.vacated else [])
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What of a reservation goes, is `again` its own, stays vacated as the `rest`, and is new; what it uses then."""
+
+    goes: Sequence[Allocation]
+    again: Sequence[Allocation]
+    rest: Sequence[Pick]
+    fresh: Sequence[Pick]
+    used: frozenset[int]
+
+    @property
+    def anything(self) -> bool:
+        """Whether anything changes but windows."""
+        return bool(self.goes or self.again or self.rest or self.fresh)
+
+
+def _write(to: Rewriting, change: _Change, locks: Locks) -> None:
+    """End the allocations that go, and insert the new ones."""
+    connection, after = locks.connection, locks.next(to.pool)
+    if change.again:
+        end_allocations(connection, change.again, after, to.now, Cause.AMENDED, released=True)
+    _end(to, change.goes, change.used, locks)
+    _vacate(to, locks)
+    # A substitute that gets other slots is still one (feature J4).
+    substitutes = {held.resource_number for held in change.goes if held.substitute}
+    grant = partial(Grant, to.pool, after, to.lease.id, to.part.id, to.ahead)
+    grants = [grant(pick, pick.resource_number in substitutes) for pick in change.fresh]
+    grants += [grant(pick, left_at=to.now) for pick in change.rest]
+    insert_allocations(connection, grants, Cause.AMENDED)
 
 
 def _end(to: Rewriting, goes: Sequence[Allocation], stays: Collection[int], locks: Locks) -> None:

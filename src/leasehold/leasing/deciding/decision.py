@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from leasehold.db.allocation import end_allocations, insert_allocations
+from leasehold.db.allocation import end_allocations, insert_allocations, move_allocations
 from leasehold.db.idempotency import keep_key
 from leasehold.db.leases.lease import insert_lease, save_lease, with_allocations
 from leasehold.db.outbox import put_event
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from contextvars import Context
     from datetime import datetime
 
+    from leasehold.db.allocation import Shift
     from leasehold.db.task import Claim
     from leasehold.db.together import Writer
     from leasehold.leasing.deciding.calendars import Calendars
@@ -43,10 +44,10 @@ class Decision:
     """What becomes of a lease under these locks; nothing of it is written yet.
 
     `before` is the lease as it was; None: it is new. It gets what is `promised`; what it `ends` it has no longer, for
-    anybody to use if that is `released`; and `writes` change all else: with `rereads` they change what this lease has,
-    and `keeps` says what it has then. Its task is `due` then; None leaves that as it is, but for a `claim`, which is
-    finished, with the `error` of a try in vain. `tries` are leases that wait and are tried now, and with `frees` all
-    that wait for the pools. Other leases change `also`.
+    anybody to use if that is `released`; what of it is to `stay` gets other windows; and `writes` change all else: with
+    `rereads` they change what this lease has, and `keeps` says what it has then. Its task is `due` then; None leaves
+    that as it is, but for a `claim`, which is finished, with the `error` of a try in vain. `tries` are leases that wait
+    and are tried now, and with `frees` all that wait for the pools. Other leases change `also`.
     """
 
     locks: Locks
@@ -55,6 +56,7 @@ class Decision:
     promised: Promised | None = None
     ends: Sequence[Allocation] = ()
     released: bool = False
+    stay: Sequence[Shift] = ()
     writes: Sequence[Write] = ()
     keeps: Sequence[Taken] = ()
     rereads: bool = False
@@ -74,7 +76,7 @@ class Decision:
         rows, lease = self._write(once)
         for each in self.also:
             each.write_rows()
-        if self.frees or self.promised is not None or self.writes or self.ends:
+        if self.frees or self.promised is not None or self.writes or self.stay or self.ends:
             self.locks.move(freed=self.frees)
         if self.only_grants:
             calendars.note(self.locks.pools, rows)
@@ -83,7 +85,8 @@ class Decision:
     @property
     def only_grants(self) -> bool:
         """Whether nothing changes for others but that the lease gets what it is promised."""
-        return self.promised is not None and not (self.promised.room.moves or self.writes or self.ends or self.also)
+        others = self.writes or self.stay or self.ends or self.also
+        return self.promised is not None and not (self.promised.room.moves or others)
 
     @property
     def joins(self) -> bool:
@@ -121,8 +124,10 @@ class Decision:
         return rows, lease
 
     def put(self, lease: Lease, once: Once | None, writes: Writer) -> Lease:
-        """Write the lease, its task and what is told of it, and nothing of what it has; return it as it is then."""
+        """Write the lease, its task, what is told of it, and what stays of what it has; return it as it is then."""
         if self.before is not None:
+            for shift in self.stay:
+                move_allocations(self.locks.connection, shift, self.locks.next(shift.pool), self.locks.now, writes)
             return self._save(self.before, lease, once, writes)
         insert_lease(writes, lease)
         add_task(writes, LEASE, lease.id, self.due or self.locks.now, lease.project_id)

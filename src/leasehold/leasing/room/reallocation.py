@@ -17,7 +17,7 @@ from leasehold.leasing.deciding.allocations import (
     left_by,
     lost_by,
     pool_of,
-    rewrite,
+    rewritten,
 )
 from leasehold.leasing.deciding.decide import Asked, seen_by_users
 from leasehold.leasing.deciding.default_properties import judged
@@ -35,6 +35,7 @@ from leasehold.model.windows import to_minute
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from leasehold.db.allocation import Shift
     from leasehold.leasing.amended import Amendment
     from leasehold.leasing.deciding.decision import Taken, Write
     from leasehold.leasing.locks import Locks
@@ -50,11 +51,13 @@ if TYPE_CHECKING:
 class Reallocated:
     """What the reservations of a lease get, by their ids, who moves for them, and how it is written.
 
-    `keeps` says the same by pool and window. `flags` are those of the reservations afterwards, by id.
+    Of what they have, some allocations `stay` with other windows. `keeps` says what they get by pool and window.
+    `flags` are those of the reservations afterwards, by id.
     """
 
     picks: Mapping[str, Sequence[Pick]]
     moved: object
+    stay: Sequence[Shift]
     writes: Sequence[Write]
     keeps: Sequence[Taken]
     flags: Mapping[str, Flags]
@@ -100,18 +103,21 @@ class Reallocation:
         gets = list(zip(self._parts, room.picks, strict=True))
         dropped = [part for part in self.lease.reservations if part.id in self.amendment.changes.drops]
         writes: list[Write] = [partial(write_moves, room.moves)] if room.moves else []
+        stay: list[Shift] = []
         keeps: list[Taken] = []
         for part, picks in (*gets, *((each, ()) for each in dropped)):
             rewriting = self._rewriting(part)
             if rewriting is not None:
-                writes.append(partial(rewrite, rewriting, picks))
+                become = rewritten(rewriting, picks)
+                stay += become.stay
+                writes += become.writes
                 keeps.append((rewriting.pool, rewriting.ahead, picks))
         lacks = any(part.missing_resources for part in self._parts)
         failed = failed_resources(self.locks.connection) if lacks else {}
         flags = {part.id: self._flags(part, picks, failed, whole=whole) for part, picks in gets}
         flags = {ident: replace(each, default=defaults.get(ident)) for ident, each in flags.items()}
         flags |= {part.id: Flags() for part in dropped}
-        return Reallocated({part.id: tuple(picks) for part, picks in gets}, room.moved, writes, keeps, flags)
+        return Reallocated({part.id: tuple(picks) for part, picks in gets}, room.moved, stay, writes, keeps, flags)
 
     @property
     def _parts(self) -> list[Reservation]:

@@ -161,7 +161,9 @@ class Eligible:
 
     def keeping(self, rows: Rows) -> Eligible:
         """Count these rows as enrolled for whom they are closed to: a reservation has something on them."""
-        return replace(self, kept=rows) if self.restricted else self
+        if not self.restricted:
+            return self
+        return replace(self, kept=rows if self.kept is None else np.concatenate([self.kept, rows]))
 
     # ------------------------------------------------------------ parts of the answers
 

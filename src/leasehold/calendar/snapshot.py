@@ -37,6 +37,7 @@ _FIRST_ROWS, _MORE_ROWS = 128, 4
 """How many rows `slots_until` counts first, and the factor for each further round."""
 _FEW = 8
 """Below 1/8 of the rows, look up the allocations row by row."""
+_NONE = np.empty(0, np.intp)
 _NOTHING_ADDED = Held(
     np.empty(0, np.intp), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32)
 )
@@ -92,8 +93,7 @@ class Snapshot:
         self._overdue = store.overdue(now) if overdue is None else overdue
         # Cached, because one decision has several queries about one window.
         self._touched: _Touching | None = None
-        self._left_out: tuple[tuple[int, int], ...] = ()
-        self._left_out_positions: Rows | None = None
+        self._own = _NONE
         self._added = _NOTHING_ADDED
         self._weighers = weighers
 
@@ -156,8 +156,9 @@ class Snapshot:
 
     def without(self, reservation_ids: Collection[str]) -> Snapshot:
         """Return the same pool without these reservations' allocations: an amendment ignores its own."""
-        keys = tuple((key, rest) for key, rest in owner_keys(reservation_ids).tolist())
-        return self._but((*self._left_out, *keys), self._added)
+        mine = self._store.owned_by([(key, rest) for key, rest in owner_keys(reservation_ids).tolist()])
+        eligible = self.eligible.keeping(self._store.rows[mine].astype(np.intp))
+        return self._but(own=np.concatenate([self._own, mine]), eligible=eligible)
 
     def booked(self, picks: Iterable[Pick], window: Window) -> Snapshot:
         """Return the same pool with these picks added: what was decided before in the same transaction.
@@ -177,11 +178,11 @@ class Snapshot:
             np.array(slots, np.int64),
             np.array(codes, np.int32),
         )
-        return self._but(self._left_out, _joined(self._added, added))
+        return self._but(added=_joined(self._added, added))
 
     def among(self, eligible: Eligible) -> Snapshot:
         """Return the same pool in which a new allocation may use what is eligible here."""
-        return self if eligible is self.eligible else self._but(self._left_out, self._added, eligible=eligible)
+        return self if eligible is self.eligible else self._but(eligible=eligible)
 
     def answering(self, answers: Answers | None) -> Snapshot:
         """Return the same pool with answers that were given before, if they were for the present properties."""
@@ -199,12 +200,12 @@ class Snapshot:
         It is unknown when they are released, so no window may be offered that needs their resources.
         """
         store = self._store
-        late = np.setdiff1d(self._overdue, self._own())
+        late = np.setdiff1d(self._overdue, self._own)
         if not late.size:
             return self
         held = store.held(store.in_order(late))
         held.ends[:] = FOR_EVER
-        return self._but(self._left_out, _joined(self._added, held), overdue=late[:0])
+        return self._but(added=_joined(self._added, held), overdue=late[:0])
 
     def next_change(self, start: int, before: int, after: int, grain: int) -> int | None:
         """Return the next start on a multiple of `grain` whose window touches other allocations; None after the last.
@@ -212,7 +213,7 @@ class Snapshot:
         A window lasts from `start - before` to `start + after`; all moments are in seconds since the epoch.
         """
         store, mine = self._store, np.ones(self._store.flushed, np.bool_)
-        mine[self._own()] = False
+        mine[self._own] = False
         mine &= store.ends[: store.flushed] + before > start
         starts = np.concatenate([store.starts[: store.flushed][mine], self._added.starts])
         ends = np.concatenate([store.ends[: store.flushed][mine], self._added.ends])
@@ -258,7 +259,7 @@ class Snapshot:
     def outlook(self, limits: Sequence[Limit]) -> Outlook:
         """Return upper bounds of the slots in future windows, which are cheap to compute."""
         grid, outlines = self._outlines.look(limits, self._now)
-        own = self._store.rows[self._own()].astype(np.intp)
+        own = self._store.rows[self._own].astype(np.intp)
         return Outlook(grid, [(limit, outlines[limit.name]) for limit in limits], own)
 
     def idle_periods(self, times: tuple[int, int], rows: Mask, shortest: int) -> tuple[Seconds, Seconds]:
@@ -279,7 +280,7 @@ class Snapshot:
     def _differing(self, times: tuple[int, int]) -> Mask:
         """Return the mask of the rows whose allocations in a window are not just those that are stored."""
         rows = np.zeros(len(self._resources), np.bool_)
-        rows[self._store.rows[self._own()]] = True
+        rows[self._store.rows[self._own]] = True
         rows[self._added.rows] = True
         if times[0] <= self._now:
             rows[self._store.rows[self._overdue]] = True
@@ -317,7 +318,7 @@ class Snapshot:
         if start <= self._now and self._overdue.size:
             late = self._overdue
             mask[late[(store.starts[late] < end) & (store.ends[late] <= start)]] = True
-        mask[self._own()] = False
+        mask[self._own] = False
         return self._with_added((start, end), mask)
 
     def _with_added(self, times: tuple[int, int], mask: Mask) -> _Touching:
@@ -339,28 +340,21 @@ class Snapshot:
     def _are_few(self, rows: Mask) -> bool:
         return bool(np.count_nonzero(rows) * _FEW < rows.size)
 
-    def _own(self) -> Rows:
-        """Return the positions of the allocations that `without` left out."""
-        if self._left_out_positions is None:
-            self._left_out_positions = self._store.owned_by(self._left_out)
-        return self._left_out_positions
-
     def _but(
         self,
-        left_out: tuple[tuple[int, int], ...],
-        added: Held,
+        *,
+        own: Rows | None = None,
+        added: Held | None = None,
         overdue: Rows | None = None,
         eligible: Eligible | None = None,
     ) -> Snapshot:
+        """Return the same pool but for this; `own` are the positions of the allocations that are left out."""
         known = self._overdue if overdue is None else overdue
-        usable, mine = eligible or self.eligible, self._left_out_positions
-        if left_out != self._left_out:
-            mine = self._store.owned_by(left_out)
-            usable = usable.keeping(self._store.rows[mine].astype(np.intp))
         tables = (self._demands, self._store, self._outlines)
-        other = Snapshot(*tables, self._now, usable, overdue=known, weighers=self._weighers)
-        other._left_out, other._left_out_positions, other._added = left_out, mine, added
-        if self._touched is not None and left_out == self._left_out and overdue is None:
+        other = Snapshot(*tables, self._now, eligible or self.eligible, overdue=known, weighers=self._weighers)
+        other._own = self._own if own is None else own
+        other._added = self._added if added is None else added
+        if self._touched is not None and own is None and overdue is None:
             # Every reservation of a lease has the same window, so search all allocations only once.
             other._touched = other._with_added(self._touched.times, self._touched.mask)
         return other

@@ -137,10 +137,15 @@ def loaded(draw: st.DrawFn) -> tuple[Snapshot, Oracle]:
 
 @st.composite
 def amended(draw: st.DrawFn) -> tuple[Snapshot, Oracle]:
-    """Draw a snapshot and its oracle as an amendment sees them: without its own allocations, and with its picks."""
+    """Draw a snapshot and its oracle as an amendment sees them: without its own allocations, and with its picks.
+
+    One of a batch sees it without what was amended before, so allocations are left out one after the other too.
+    """
     snapshot, oracle = draw(loaded())
     own = draw(st.sets(st.sampled_from(RESERVATIONS), max_size=3))
-    snapshot, oracle = snapshot.without(own), oracle.without(own)
+    for some in draw(st.sampled_from([[own], [{each} for each in sorted(own)]])):
+        snapshot = snapshot.without(some)
+    oracle = oracle.without(own)
     for each in draw(allocations(oracle.resources, most=3)):
         if each.start <= each.end:
             pick = Pick(each.number, each.slots, each.demand)

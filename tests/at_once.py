@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import event
 
+from leasehold.db.engine import reader_of
 from leasehold.leasing.deciding.queue import Queues
 from leasehold.model.caller import Caller
 from leasehold.model.lease import Lease
@@ -26,12 +27,17 @@ FIRST = Caller("gate", "gate")
 
 
 @contextmanager
-def first_commit_held(engine: Engine) -> Iterator[tuple[threading.Event, threading.Event]]:
-    """Keep the first transaction that writes from its commit; yield what says that it is there, and what lets it go."""
+def first_commit_held(engine: Engine, *, writes: bool = True) -> Iterator[tuple[threading.Event, threading.Event]]:
+    """Keep the first transaction that writes, or reads, from its end; yield what says that it is there, and a release.
+
+    Both are events; who sets the second lets the transaction go.
+    """
     reached, opened = threading.Event(), threading.Event()
+    engine = engine if writes else reader_of(engine)
 
     def hold(connection: Connection) -> None:
-        if connection.get_execution_options().get("leasehold_writes") and not reached.is_set():
+        writing = bool(connection.get_execution_options().get("leasehold_writes"))
+        if writing is writes and not reached.is_set():
             reached.set()
             assert opened.wait(60)
 
@@ -59,11 +65,16 @@ def together(world: World, *works: Callable[[World], Any], hour: float = 900) ->
     return others
 
 
-def all_behind(world: World, first: Callable[[World], Any], *works: Callable[[World], Any]) -> list[Any]:
-    """Do all of this while the first is written; return what each returned or raised, the first too."""
+def all_behind(
+    world: World, first: Callable[[World], Any], *works: Callable[[World], Any], writes: bool = True
+) -> list[Any]:
+    """Do all of this while the first writes, or reads; return what each returned or raised, the first too."""
     queues = Queues()
     own = replace(world, service=replace(world.service, queues=queues))
-    with first_commit_held(world.engine) as (reached, opened), ThreadPoolExecutor(len(works) + 1) as threads:
+    with (
+        first_commit_held(world.engine, writes=writes) as (reached, opened),
+        ThreadPoolExecutor(len(works) + 1) as threads,
+    ):
         asked = [threads.submit(outcome, lambda: first(own))]
         assert reached.wait(60)
         try:

@@ -74,6 +74,32 @@ def test_without_a_place_to_wait_the_permit_is_kept() -> None:
     assert line.admission.has_room()
 
 
+class Reading(Queued):
+    """One whose request goes on afterwards."""
+
+    lends = False
+
+
+def test_who_has_more_to_do_afterwards_keeps_its_permit() -> None:
+    line = Line(waiting=3, patience=30)
+
+    def ask() -> bool:
+        with line.admission.admit(public=False):
+            line.queues.decide(Reading(POOLS, "project"), line._decide)
+            return not line.admission.has_room()
+
+    with ThreadPoolExecutor(8) as threads:
+        leading = threads.submit(line.queues.decide, Queued(POOLS, "other"), line._decide)
+        assert line.deciding.wait(30)
+        reading = threads.submit(ask)
+        wait_for(lambda: line.queues.waiting == 1)
+        assert not line.admission.has_room()
+        line.opened.set()
+        leading.result(30)
+        assert reading.result(30)
+    assert line.admission.has_room()
+
+
 def test_who_waits_too_long_is_sent_away_and_nothing_is_decided_about_it() -> None:
     line = Line(waiting=3, patience=0.05)
     with ThreadPoolExecutor(8) as threads:

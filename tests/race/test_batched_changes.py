@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def deletes(lease: Lease) -> Callable[[World], None]:
+def deletes(lease: Lease) -> Callable[[World], bool]:
     return lambda world: delete_seen(world.service, lease)
 
 
@@ -65,7 +65,7 @@ def test_changes_and_deletions_are_one_commit(database_url: str) -> None:
         with counted(world) as seen:
             found = together(world, *works, asks(701))
         assert seen.count("COMMIT") == 2, seen
-        assert found[:4] == [None] * 4
+        assert found[:4] == [True] * 4
         assert not any(map(world.exists, made[:4]))
         assert [each.window.end for each in found[4:8]] == [world.hour(20 + number) for number in range(4)]
         assert [world.get(each).generation for each in found[4:]] == [each.generation for each in found[4:]]
@@ -80,7 +80,7 @@ def test_a_creation_gets_what_a_lease_before_it_gives_up(world: World) -> None:
     with counted(world) as seen:
         found = together(world, deletes(held[0]), asks(1), amends(held[1], 4, start=3), asks(1), asks(3))
     assert seen.count("COMMIT") == 2
-    assert [type(each) for each in found] == [type(None), Lease, Lease, Lease, Lease]
+    assert [type(each) for each in found] == [bool, Lease, Lease, Lease, Lease]
     audit(world)
 
 
@@ -109,7 +109,7 @@ def test_what_is_in_use_is_not_given_to_the_next(world: World) -> None:
     used = world.active(hosts(4), start=0, end=2)
     with counted(world) as seen:
         found = together(world, deletes(used), asks(0), asks(1))
-    assert [type(each) for each in found] == [type(None), Lease, Lease]
+    assert [type(each) for each in found] == [bool, Lease, Lease]
     assert seen.count("COMMIT") == 4
     assert world.status(used) == "DELETING"
     run_manager(world)
@@ -147,9 +147,9 @@ def test_a_lease_that_two_change_is_changed_by_both(world: World) -> None:
 def test_a_lease_that_is_deleted_first_is_not_found_by_the_next(world: World) -> None:
     lease = world.lease(hosts(), start=1, end=2)
     found = together(world, deletes(lease), amends(lease, end=3), deletes(lease))
-    assert found[0] is None
+    assert found[0] is True
     assert isinstance(found[1], (NotFoundError, BusyError))
-    assert found[2] is None
+    assert found[2] is False
     audit(world)
 
 
@@ -186,7 +186,7 @@ def test_what_fails_for_all_is_decided_again_for_each(world: World) -> None:
 
     event.listen(world.engine, "before_cursor_execute", fail)
     found = together(world, deletes(first), amends(second, end=3), asks(1))
-    assert [type(each) for each in found] == [type(None), Lease, Lease]
+    assert [type(each) for each in found] == [bool, Lease, Lease]
     assert not world.exists(first)
     audit(world)
 

@@ -55,13 +55,14 @@ def delete_lease(service: Service, lease_id: str, if_generation: int | None = No
     delete_seen(service, get_lease(service, lease_id), if_generation, check)
 
 
-def delete_seen(service: Service, seen: Lease, if_generation: int | None = None, check: Check | None = None) -> None:
-    """Do as `delete_lease`, about a lease that was read."""
+def delete_seen(service: Service, seen: Lease, if_generation: int | None = None, check: Check | None = None) -> bool:
+    """Do as `delete_lease`, about a lease that was read; return whether it is gone already, as far as that is known."""
     if seen.status is LeaseStatus.DELETING:
-        return
+        return False
     pools = frozenset(pools_of(seen, service.types) | held_pools(seen))
     joins = Joins(seen.project_id, pools, seen) if service.source_of(seen) is POOLS and not seen.has_lent else None
-    carry_out(service, Order(joins=joins), _Deletion(seen, pools, if_generation, check))
+    after = carry_out(service, Order(joins=joins), _Deletion(seen, pools, if_generation, check))
+    return after.deleted_at is not None
 
 
 def wait_until_gone(service: Service, lease_id: str, seconds: float) -> bool:

@@ -275,8 +275,8 @@ def delete(call: Call, lease: Lease) -> Reply:
     Under a single-threaded WSGI server there is no wait, because it would block all other requests.
     """
     _check_maintenance(call, lease)
-    delete_seen(call.service, lease, _wanted_generation(call, lease))
-    if not call.request.env["wsgi.multithread"]:
+    gone = delete_seen(call.service, lease, _wanted_generation(call, lease))
+    if gone or not call.request.env["wsgi.multithread"]:
         return Reply()
     return Reply(wait=partial(call.api.delete_waits.wait, call.service, lease.id, call.caller.project_id))
 

@@ -82,6 +82,9 @@ _ONE_LOCKED = _ONE.with_for_update()
 _AMONG = select(*_LEASE).where(AmongIds(leases.c.id))
 _TASK = (tasks.c.kind == literal_column(f"'{LEASE_TASK}'"), tasks.c.subject == leases.c.id)
 _HOLDER = select(tasks.c.claimed_by).where(*_TASK).scalar_subquery().label("holder")
+_EACH = select(*_LEASE).where(
+    among_few(leases.c.id), leases.c.deleted_at.is_(None), leases.c.status != LeaseStatus.OFFERED
+)
 _CLAIMED = select(*_LEASE, _HOLDER).where(among_few(leases.c.id)).order_by(leases.c.id)
 _ONE_CLAIMED, _SOME_CLAIMED = _CLAIMED.with_for_update(), _CLAIMED.with_for_update(skip_locked=True)
 _STATE = select(leases.c.id, leases.c.generation, _HOLDER).where(among_few(leases.c.id)).order_by(leases.c.id)
@@ -120,6 +123,13 @@ def find_lease(
     rows = [row for row in rows if gone or row.deleted_at is None]
     rows = [row for row in rows if not hidden or row.status != LeaseStatus.OFFERED]
     return _assemble(connection, rows, [lease_id], _held(connection, lease_id))[0] if rows else None
+
+
+def find_each(connection: Connection, ids: Sequence[str]) -> dict[str, Lease]:
+    """Return those of these leases that `find_lease` would find by itself, by id."""
+    rows = connection.execute(_EACH, {IDS: ids}).all()
+    found = [row.id for row in rows]
+    return {each.id: each for each in _assemble(connection, rows, found, _held(connection, *found))} if rows else {}
 
 
 @dataclass(frozen=True, slots=True)

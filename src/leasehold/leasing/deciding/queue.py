@@ -44,9 +44,11 @@ class Queued:
 
     `turn` is set when it is done, or when it `leads` what is next; `outcome` is what was returned or raised. Who has
     waited for as long as its `patience` is done alone: those before it may wait for a lock. None: it has no end.
+    While it waits, its request `lends` its permit, unless it has more to do then.
     """
 
     patience: ClassVar[float | None] = None
+    lends: ClassVar[bool] = True
     key: Hashable
     project_id: str
     outcome: Any = field(default=ALONE, init=False)
@@ -88,7 +90,7 @@ class Queues:
         if isinstance(one.outcome, Exception):
             raise one.outcome
         if one.outcome is ALONE:
-            if (permit := IN_LINE.get()) is not None:
+            if (permit := _permit_of(one)) is not None:
                 permit.take_again()
             return alone()
         result: Result = one.outcome
@@ -121,7 +123,7 @@ class Queues:
 
     def _gets_turn(self, one: Queued) -> bool:
         """Wait, and return whether its turn came before its patience ended; raises the error of its permit if not."""
-        permit = IN_LINE.get()
+        permit = _permit_of(one)
         patience = one.patience if permit is None else permit.stand_in_line()
         if not one.turn.wait(patience) and self._leave(one):
             if permit is not None:
@@ -169,3 +171,8 @@ class Queues:
             first = waiting.pop(0)
             first.leads = True
         first.turn.set()
+
+
+def _permit_of(one: Queued) -> Permit | None:
+    """Return the permit that is lent while one waits."""
+    return IN_LINE.get() if one.lends else None

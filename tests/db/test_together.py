@@ -18,7 +18,7 @@ from leasehold.db.outbox import put_event
 from leasehold.db.store import Database
 from leasehold.db.tables import events, leases, outbox, reservations, tasks
 from leasehold.db.task import LEASE, add_task, claim_tasks, finish_task
-from leasehold.db.together import MOST, together
+from leasehold.db.together import MOST, MOST_ROWS, together
 from tests.databases import another
 from tests.db.examples import NOW, count, hour, hours, ident, lease, reservation, statements, write
 from tests.locks import watch_locks
@@ -113,13 +113,39 @@ def created(connection: Connection, made: Lease) -> bool:
     return writes.is_complete
 
 
-def test_more_rows_than_a_compound_may_have_are_written_too(db: Database, engine: Engine) -> None:
+@pytest.mark.parametrize("parts", [2, MOST + 1, MOST_ROWS, MOST_ROWS + 1])
+def test_one_statement_takes_many_new_rows(db: Database, engine: Engine, parts: int) -> None:
+    made = sized(parts)
     with statements(engine) as sent:
-        made = sized(MOST)
         assert db.transact(lambda connection: created(connection, made))
-    assert len(sent) == 5
+    assert len(sent) == (5 if engine.dialect.name == "sqlite" else 1)
     with db.reading() as connection:
         assert find_lease(connection, made.id) == made
+
+
+@pytest.mark.parametrize(("count", "compounds"), [(2, 1), (MOST, 1), (MOST + 1, 1), (2 * MOST, 2)])
+def test_updates_are_sent_in_parts(db: Database, engine: Engine, count: int, compounds: int) -> None:
+    made = [sized(0) for _ in range(count)]
+
+    def write_all(connection: Connection) -> None:
+        for each in made:
+            insert_lease(connection, each)
+
+    def rename(connection: Connection) -> bool:
+        with together(connection) as writes:
+            for each in made:
+                save_lease(writes, each, replace(each, name=f"new {each.id}"), NOW)
+        return writes.is_complete
+
+    db.transact(write_all)
+    with statements(engine) as sent:
+        assert db.transact(rename)
+    if engine.dialect.name == "mysql":
+        assert sum(each.startswith("BEGIN NOT ATOMIC UPDATE") for each in sent) == compounds
+    with db.reading() as connection:
+        assert {each.id: each.name for each in list_leases(connection, None)} == {
+            each.id: f"new {each.id}" for each in made
+        }
 
 
 @pytest.mark.parametrize("changed", [True, False])

@@ -16,6 +16,7 @@ no server: there each write is executed by itself.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -26,16 +27,18 @@ from sqlalchemy.sql.schema import ScalarElementColumnDefault
 from leasehold.db.galera import IN_CLUSTER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection, Dialect
     from sqlalchemy.sql.compiler import SQLCompiler
 
 MOST = 64
-"""With more rows than this each statement is sent by itself, with all its rows, because the text grows by the row."""
+"""How many statements are sent at once: an INSERT with its rows is one, an UPDATE one for each row."""
+MOST_ROWS = 256
+"""Rows of one INSERT, because its text grows by the row."""
 
 Write: TypeAlias = "Insert | Update"
-_Writes: TypeAlias = "list[tuple[Write, list[dict[str, Any]]]]"
+_Writes: TypeAlias = list[tuple["Write", list[dict[str, Any]]]]
 """Statements, each with the values of its rows."""
 _Key: TypeAlias = "tuple[Write, tuple[str, ...]]"
 """A statement, and the names of the values that come with each of its rows."""
@@ -72,37 +75,26 @@ class Together:
         dialect = self._connection.dialect.name
         writes = list(_by_statement(self._writes))
         if dialect == "mysql" and not self._connection.info.get(IN_CLUSTER):
-            self._written = self._send_at_once(writes)
+            self._written = sum(map(self._send_at_once, _parts(writes)))
         elif dialect == "postgresql":
-            self._written = sum(
-                self._send_at_once(some) if inserts else self._send_each(some)
-                for inserts, some in ((inserts, list(some)) for inserts, some in groupby(writes, _inserts))
-            )
+            for inserts, some in ((inserts, list(some)) for inserts, some in groupby(writes, _inserts)):
+                self._written += sum(map(self._send_at_once, _parts(some))) if inserts else self._send_each(some)
         else:
             self._written = self._send_each(writes)
 
     def _send_at_once(self, writes: _Writes) -> int:
-        """Execute these writes by one statement, unless they are one row or too many; return how many rows it wrote."""
-        rows = [(statement, row) for statement, rows in writes for row in rows]
-        if len(rows) > MOST and len(writes) > 1:
-            return sum(self._send_at_once([write]) for write in writes)
-        if len(rows) > MOST and not all(map(_inserts, writes)):
-            # An INSERT takes all its rows at once, an UPDATE would be sent for each.
-            [(statement, many)] = writes
-            parts = (many[first : first + MOST] for first in range(0, len(many), MOST))
-            return sum(self._send_at_once([(statement, part)]) for part in parts)
-        if not 1 < len(rows) <= MOST:
+        """Execute these writes by one statement; return how many rows it wrote."""
+        count = sum(len(rows) for _, rows in writes)
+        if count == 1:
             return self._send_each(writes)
-        dialect, texts, values = self._connection.dialect, [], {}
-        for number, (statement, row) in enumerate(rows):
-            text, binds = _numbered((statement, tuple(row)), number, dialect)
-            texts.append(text)
-            for full_name, (name, default, convert) in binds:
-                value = row.get(name, default)
-                values[full_name] = value if convert is None else convert(value)
-        written = self._connection.exec_driver_sql(_in_one(texts, dialect), values).rowcount
+        dialect, texts, values = self._connection.dialect, [], []
+        for statement, rows in writes:
+            form = _compiled((statement, tuple(rows[0])), dialect)
+            texts += form.texts(len(rows))
+            values += [value for row in rows for value in form.values(row)]
+        written = self._connection.exec_driver_sql(_in_one(texts, dialect), tuple(values)).rowcount
         # PostgreSQL counts the rows of the last INSERT alone; all of them are written, or it fails.
-        return len(rows) if all(map(_inserts, writes)) else written
+        return count if all(map(_inserts, writes)) else written
 
     def _send_each(self, writes: _Writes) -> int:
         return sum(self._execute(statement, rows) for statement, rows in writes)
@@ -140,32 +132,74 @@ Writer: TypeAlias = "Connection | Together"
 """What executes a write whose result nobody needs: at once, or with others."""
 
 
-_Bind: TypeAlias = "tuple[str, Any, Callable[[Any], Any] | None]"
-"""The name of a parameter, its value where none is given, and its conversion for the driver."""
+def _parts(writes: Iterable[tuple[Write, list[dict[str, Any]]]]) -> Iterator[_Writes]:
+    """Yield what is sent at once, in the order of the writes."""
+    part, size = _Writes(), 0
+    for statement, rows in writes:
+        most = MOST_ROWS if isinstance(statement, Insert) else MOST
+        for first in range(0, len(rows), most):
+            some = rows[first : first + most]
+            more = 1 if isinstance(statement, Insert) else len(some)
+            if size + more > MOST:
+                yield part
+                part, size = _Writes(), 0
+            part.append((statement, some))
+            size += more
+    if part:
+        yield part
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """The text of a statement, with `%s` for each parameter: `row` is what is repeated for each row, all of an UPDATE.
+
+    Each bind is a name, its value where none is given, and its conversion for the driver.
+    """
+
+    head: str
+    row: str
+    tail: str
+    binds: Sequence[tuple[str, Any, Callable[[Any], Any] | None]]
+
+    def texts(self, count: int) -> list[str]:
+        """Return the statements for so many rows."""
+        return [f"{self.head}{', '.join([self.row] * count)}{self.tail}"] if self.head else [self.row] * count
+
+    def values(self, row: Mapping[str, Any]) -> Iterator[Any]:
+        """Yield the values of a row, in the order of the parameters."""
+        for name, default, convert in self.binds:
+            value = row.get(name, default)
+            yield value if convert is None else convert(value)
 
 
 @lru_cache(maxsize=512)
-def _compiled(key: _Key, dialect: Dialect) -> tuple[str, Sequence[_Bind]]:
-    """Return the text of a statement with the names of its parameters, and these; compiled once for all numbers."""
+def _compiled(key: _Key, dialect: Dialect) -> _Form:
+    """Return the form of a statement, compiled once for all rows."""
     statement, names = key
     # Nobody asks for the keys of new rows, which an INSERT on PostgreSQL would return.
     quiet = statement.inline() if isinstance(statement, Insert) else statement
     compiled = quiet.compile(dialect=dialect, column_keys=list(names))
-    values = {name: bind.value for name, bind in compiled.binds.items()} | _defaults(compiled)
-    binds = [
-        (name, values[name], bind.type.dialect_impl(dialect).bind_processor(dialect))
-        for name, bind in compiled.binds.items()
-    ]
+    row = str(compiled.insert_single_values_expr or compiled)
+    head, _, tail = str(compiled).partition(row)
+    placed = _Placed()
     # The text is a format, with %% for each percent sign, and has to be one afterwards too.
-    return str(compiled).replace("%%", "%%%%"), binds
+    text = row.replace("%%", "%%%%") % placed
+    values = {name: bind.value for name, bind in compiled.binds.items()} | _defaults(compiled)
+    types = {name: bind.type.dialect_impl(dialect) for name, bind in compiled.binds.items()}
+    binds = [(name, values[name], types[name].bind_processor(dialect)) for name in placed.names]
+    return _Form(head, text, tail, binds)
 
 
-@lru_cache(maxsize=4096)
-def _numbered(key: _Key, number: int, dialect: Dialect) -> tuple[str, Sequence[tuple[str, _Bind]]]:
-    """Return a statement as the one with this number of several, and each parameter with its name among all."""
-    text, binds = _compiled(key, dialect)
-    full = {bind[0]: f"w{number}_{bind[0]}" for bind in binds}
-    return text % {name: f"%({each})s" for name, each in full.items()}, [(full[bind[0]], bind) for bind in binds]
+class _Placed(dict[str, str]):
+    """Puts `%s` in the place of each name, and notes the names in their order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __missing__(self, name: str) -> str:
+        self.names.append(name)
+        return "%s"
 
 
 def _in_one(texts: list[str], dialect: Dialect) -> str:

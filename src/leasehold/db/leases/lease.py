@@ -85,6 +85,7 @@ _HOLDER = select(tasks.c.claimed_by).where(*_TASK).scalar_subquery().label("hold
 _EACH = select(*_LEASE).where(
     among_few(leases.c.id), leases.c.deleted_at.is_(None), leases.c.status != LeaseStatus.OFFERED
 )
+_EACH_LOCKED = _EACH.order_by(leases.c.id).with_for_update(skip_locked=True)
 _CLAIMED = select(*_LEASE, _HOLDER).where(among_few(leases.c.id)).order_by(leases.c.id)
 _ONE_CLAIMED, _SOME_CLAIMED = _CLAIMED.with_for_update(), _CLAIMED.with_for_update(skip_locked=True)
 _STATE = select(leases.c.id, leases.c.generation, _HOLDER).where(among_few(leases.c.id)).order_by(leases.c.id)
@@ -125,9 +126,9 @@ def find_lease(
     return _assemble(connection, rows, [lease_id], _held(connection, lease_id))[0] if rows else None
 
 
-def find_each(connection: Connection, ids: Sequence[str]) -> dict[str, Lease]:
-    """Return those of these leases that `find_lease` would find by itself, by id."""
-    rows = connection.execute(_EACH, {IDS: ids}).all()
+def find_each(connection: Connection, ids: Sequence[str], *, lock: bool = False) -> dict[str, Lease]:
+    """Return those of these leases that `find_lease` would find by itself, by id; `lock` locks what nobody else has."""
+    rows = connection.execute(_EACH_LOCKED if lock else _EACH, {IDS: ids}).all()
     found = [row.id for row in rows]
     return {each.id: each for each in _assemble(connection, rows, found, _held(connection, *found))} if rows else {}
 

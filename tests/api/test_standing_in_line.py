@@ -77,7 +77,7 @@ def test_without_a_place_to_wait_the_permit_is_kept() -> None:
 class Reading(Queued):
     """One whose request goes on afterwards."""
 
-    lends = False
+    reads = True
 
 
 def test_who_has_more_to_do_afterwards_keeps_its_permit() -> None:

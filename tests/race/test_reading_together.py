@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,16 +13,18 @@ from sqlalchemy import event
 
 from leasehold.db.engine import reader_of
 from leasehold.features.held_offer.use import make_offer
+from leasehold.leasing.deciding.queue import Queued
 from leasehold.leasing.delete import delete_lease
 from leasehold.leasing.reading.queries import get_lease
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import NotFoundError
 from leasehold.model.lease import Lease
-from tests.at_once import all_behind
+from tests.at_once import all_behind, first_commit_held
 from tests.factory import DEMO, World, hosts, instances, make_service
+from tests.processes import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 
@@ -79,14 +84,52 @@ def test_one_that_comes_after_a_change_sees_it(world: World) -> None:
 def test_a_lost_connection_is_each_ones_own(tmp_path: Path) -> None:
     with make_service(tmp_path, hosts=("cmp-01",)) as world:
         lease = world.lease(hosts(), start=2, end=3)
-        lost: list[str] = []
+        sent, lost = itertools.count(), 1
 
         def lose(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-            if "leases.id IN" in statement and not lost:
-                lost.append(statement)
+            # The first reads by itself, the second is the one of those that waited for it.
+            if "leases.id IN" in statement and next(sent) == lost:
                 raise OSError("The connection is lost.")
 
         event.listen(reader_of(world.engine), "before_cursor_execute", lose)
         found = all_behind(world, reads(lease.id), reads(lease.id), reads(lease.id), reads(lease.id), writes=False)
-        assert len(lost) == 1
+        assert next(sent) == 4
         assert [type(each) for each in found] == [Lease, OSError, Lease, Lease]
+
+
+def test_nobody_waits_for_a_connection_that_has_died(tmp_path: Path) -> None:
+    """It is noticed after a minute, and who reads by it waits for that; the others read by themselves."""
+    with make_service(tmp_path, hosts=("cmp-01",)) as world, ThreadPoolExecutor(4) as threads:
+        lease = world.lease(hosts(), start=2, end=3)
+        with first_commit_held(world.engine, writes=False) as (reached, opened):
+            first = threads.submit(world.get, lease)
+            assert reached.wait(60)
+            others = [threads.submit(world.get, lease) for _ in range(3)]
+            assert [each.result(60) for each in others] == [world.get(lease)] * 3
+            assert not first.done()
+            opened.set()
+            assert first.result(60) == world.get(lease)
+
+
+def test_nobody_waits_for_a_batch_whose_connection_has_died(tmp_path: Path) -> None:
+    with make_service(tmp_path, hosts=("cmp-01",)) as world, ThreadPoolExecutor(4) as threads:
+        lease, queues = world.lease(hosts(), start=2, end=3), world.service.queues
+        batches: list[int] = []
+        ends = [Event(), Event()]
+
+        def stall(batch: Sequence[Queued]) -> None:
+            batches.append(len(batch))
+            assert ends[len(batches) - 1].wait(60)
+
+        alone = threads.submit(queues.decide, Queued("leases", ""), stall)
+        wait_for(lambda: len(batches) == 1)
+        leading = threads.submit(queues.decide, Queued("leases", ""), stall)
+        wait_for(lambda: queues.waiting == 1)
+        reading = threads.submit(world.get, lease)
+        wait_for(lambda: queues.waiting == 2 or reading.done())
+        ends[0].set()
+        alone.result(60)
+        assert reading.result(60).id == lease.id
+        assert not leading.done()
+        ends[1].set()
+        leading.result(60)

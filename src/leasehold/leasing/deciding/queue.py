@@ -44,11 +44,11 @@ class Queued:
 
     `turn` is set when it is done, or when it `leads` what is next; `outcome` is what was returned or raised. Who has
     waited for as long as its `patience` is done alone: those before it may wait for a lock. None: it has no end.
-    While it waits, its request `lends` its permit, unless it has more to do then.
+    One that only `reads` has more to do then, so its request keeps its permit; and it never waits longer than that.
     """
 
     patience: ClassVar[float | None] = None
-    lends: ClassVar[bool] = True
+    reads: ClassVar[bool] = False
     key: Hashable
     project_id: str
     outcome: Any = field(default=ALONE, init=False)
@@ -125,11 +125,11 @@ class Queues:
         """Wait, and return whether its turn came before its patience ended; raises the error of its permit if not."""
         permit = _permit_of(one)
         patience = one.patience if permit is None else permit.stand_in_line()
-        if not one.turn.wait(patience) and self._leave(one):
+        if not one.turn.wait(patience) and (self._leave(one) or (one.reads and not one.leads)):
             if permit is not None:
                 raise permit.late()
             return False
-        # Whoever is being decided waits for that, however long it takes.
+        # Whoever is being decided, or leads, waits for that, however long it takes.
         return one.turn.wait()
 
     def _waits(self, one: Queued) -> bool:
@@ -175,4 +175,4 @@ class Queues:
 
 def _permit_of(one: Queued) -> Permit | None:
     """Return the permit that is lent while one waits."""
-    return IN_LINE.get() if one.lends else None
+    return None if one.reads else IN_LINE.get()

@@ -10,7 +10,7 @@ from leasehold.db import allocation as allocation_rows
 from leasehold.db.leases import lease as lease_rows
 from leasehold.db.resources import property as property_rows
 from leasehold.db.resources import resource as resource_rows
-from leasehold.leasing.deciding.queue import Queued
+from leasehold.leasing.deciding.queue import ALONE, Queued
 from leasehold.model.errors import NotFoundError
 from leasehold.model.paging import OLDEST_FIRST, WHOLE, PageRequest, unknown_marker
 
@@ -31,9 +31,10 @@ _NO_MORE: tuple[None, tuple[Allocation, ...]] = (None, ())
 
 @dataclass(slots=True, eq=False)
 class _Wanted(Queued):
-    """Who wants a lease; what comes after that needs the permit."""
+    """Who wants a lease. It waits for less than a connection that has died, which others may have."""
 
-    lends: ClassVar[bool] = False
+    patience: ClassVar[float | None] = 0.25
+    reads: ClassVar[bool] = True
     lease_id: str
 
 
@@ -44,18 +45,17 @@ def get_lease(service: Service, lease_id: str) -> Lease:
     statements, instead of three for each.
     """
     wanted = _Wanted("leases", "", lease_id)
-    lease: Lease | None = service.queues.share(wanted, partial(_read, service, lease_id), partial(_read_all, service))
+    service.queues.decide(wanted, partial(_read, service))
+    if wanted.outcome is ALONE:
+        # Whoever read for all has failed, or takes too long.
+        _read(service, [wanted])
+    lease: Lease | None = wanted.outcome
     if lease is None:
         raise NotFoundError("lease_id", lease_id)
     return lease
 
 
-def _read(service: Service, lease_id: str) -> Lease | None:
-    with service.db.reading() as connection:
-        return lease_rows.find_lease(connection, lease_id)
-
-
-def _read_all(service: Service, batch: Sequence[_Wanted]) -> None:
+def _read(service: Service, batch: Sequence[_Wanted]) -> None:
     with service.db.reading() as connection:
         found = lease_rows.find_each(connection, sorted({each.lease_id for each in batch}))
     for each in batch:

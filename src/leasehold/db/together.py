@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from sqlalchemy.sql.compiler import SQLCompiler
 
 MOST = 64
-"""How many statements are sent at once: an INSERT with its rows is one, an UPDATE one for each row."""
-MOST_ROWS = 256
-"""Rows of one INSERT, because its text grows by the row."""
+"""How many UPDATEs are sent at once, each of one row."""
+ROWS = 16
+"""Rows of an INSERT that count as an UPDATE: a thousand are sent at once. PostgreSQL takes 65,535 parameters."""
 
 Write: TypeAlias = "Insert | Update"
 _Writes: TypeAlias = list[tuple["Write", list[dict[str, Any]]]]
@@ -136,10 +136,10 @@ def _parts(writes: Iterable[tuple[Write, list[dict[str, Any]]]]) -> Iterator[_Wr
     """Yield what is sent at once, in the order of the writes."""
     part, size = _Writes(), 0
     for statement, rows in writes:
-        most = MOST_ROWS if isinstance(statement, Insert) else MOST
-        for first in range(0, len(rows), most):
-            some = rows[first : first + most]
-            more = 1 if isinstance(statement, Insert) else len(some)
+        rate = ROWS if isinstance(statement, Insert) else 1
+        for first in range(0, len(rows), MOST * rate):
+            some = rows[first : first + MOST * rate]
+            more = -(-len(some) // rate)
             if size + more > MOST:
                 yield part
                 part, size = _Writes(), 0

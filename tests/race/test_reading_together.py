@@ -15,6 +15,7 @@ from leasehold.db.engine import reader_of
 from leasehold.features.held_offer.use import make_offer
 from leasehold.leasing.deciding.queue import Queued
 from leasehold.leasing.delete import delete_lease
+from leasehold.leasing.reading import queries
 from leasehold.leasing.reading.queries import get_lease
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import NotFoundError
@@ -46,11 +47,18 @@ def statements(world: World) -> Iterator[list[str]]:
 
 
 @pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let who waits do so for as long as it takes until all wait, also on a busy machine."""
+    monkeypatch.setattr(queries._Wanted, "patience", 60)
+
+
+@pytest.fixture
 def world(database_url: str) -> Iterator[World]:
     with make_service(database_url, hosts=("cmp-01", "cmp-02")) as made:
         yield made
 
 
+@pytest.mark.usefixtures("patient")
 def test_each_gets_its_own(world: World, statements: list[str]) -> None:
     leases = [world.lease(hosts(), instances(1, vcpus=1), start=2 * n, end=2 * n + 1) for n in range(1, 9)]
     there = [world.get(each) for each in leases]
@@ -68,6 +76,7 @@ def test_each_gets_its_own(world: World, statements: list[str]) -> None:
     assert [type(each) for each in (gone, rest[7], rest[8])] == [NotFoundError] * 3
 
 
+@pytest.mark.usefixtures("patient")
 def test_one_that_comes_after_a_change_sees_it(world: World) -> None:
     """The read that is under way began before the change, so who comes after the change does not get what it finds."""
     lease = world.lease(hosts(), start=2, end=3)
@@ -81,6 +90,7 @@ def test_one_that_comes_after_a_change_sees_it(world: World) -> None:
     assert isinstance(after, NotFoundError)
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_lost_connection_is_each_ones_own(tmp_path: Path) -> None:
     with make_service(tmp_path, hosts=("cmp-01",)) as world:
         lease = world.lease(hosts(), start=2, end=3)

@@ -38,9 +38,7 @@ _FIRST_ROWS, _MORE_ROWS = 128, 4
 _FEW = 8
 """Below 1/8 of the rows, look up the allocations row by row."""
 _NONE = np.empty(0, np.intp)
-_NOTHING_ADDED = Held(
-    np.empty(0, np.intp), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32)
-)
+_NOTHING_ADDED = Held(_NONE, np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32))
 
 
 def instants(window: Window) -> tuple[int, int]:
@@ -156,7 +154,7 @@ class Snapshot:
 
     def without(self, reservation_ids: Collection[str]) -> Snapshot:
         """Return the same pool without these reservations' allocations: an amendment ignores its own."""
-        mine = self._store.owned_by([(key, rest) for key, rest in owner_keys(reservation_ids).tolist()])
+        mine = self._store.owned_by(owner_keys(reservation_ids).tolist())
         eligible = self.eligible.keeping(self._store.rows[mine].astype(np.intp))
         return self._but(own=np.concatenate([self._own, mine]), eligible=eligible)
 

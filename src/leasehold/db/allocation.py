@@ -47,6 +47,8 @@ LISTED = 2_000
 """Rows of a list that are read at a time: fewer, because several lists may be read at once and none is urgent."""
 FEW = 8
 """Allocations that move by a statement for each, sent with other writes; more of them take one statement for all."""
+_MOVE = update(allocations).where(allocations.c.id == bindparam("held"))
+_MOVE = _MOVE.values(starts_at=bindparam("starts"), ends_at=bindparam("ends"), generation=bindparam("moved"))
 _SHOWN = (
     allocations.c.id,
     allocations.c.resource_number,
@@ -233,8 +235,7 @@ def move_allocations(connection: Connection, shift: Shift, generation: int, now:
     if len(ahead) > FEW:
         _update(connection, ahead, values)
     elif ahead:
-        moved = {f"new_{name}": value for name, value in values.items()}
-        writes.execute(_moving(tuple(values)), [{**moved, "held": each.id} for each in ahead])
+        writes.execute(_MOVE, [{"starts": start, "ends": end, "moved": generation, "held": each.id} for each in ahead])
 
 
 def end_allocations(
@@ -292,13 +293,6 @@ def _update(
 def _updating(names: tuple[str, ...], computed: tuple[str, ...]) -> Update:
     values = {**{name: bindparam(f"new_{name}") for name in names}, **{name: _COMPUTED[name] for name in computed}}
     return update(allocations).where(allocations.c.id.in_(bindparam("held", expanding=True))).values(values)
-
-
-@lru_cache
-def _moving(names: tuple[str, ...]) -> Update:
-    """Return what gives one allocation these values; statements of several are sent together."""
-    values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in names}
-    return update(allocations).where(allocations.c.id == bindparam("held")).values(values)
 
 
 def unreleased_on(connection: Connection, numbers: Collection[int], now: datetime) -> list[Allocation]:

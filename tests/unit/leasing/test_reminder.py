@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy import select
+from sqlalchemy import event, select
 
 from leasehold.db.tables import outbox
 from leasehold.leasing.reminder import remind
@@ -45,6 +45,23 @@ def after(world: World, lease: Lease, **until_the_end: float) -> list[int]:
 def active(world: World) -> tuple[World, Lease]:
     """Return a service with an active lease of three days."""
     return world, world.active(hosts(), end=72)
+
+
+def test_what_cannot_be_written_for_all_is_written_for_each(active: tuple[World, Lease]) -> None:
+    world, first = active
+    leases = [first, *(world.active(hosts(), end=72) for _ in range(2))]
+    world.clock.set(world.get(first).window.end - timedelta(hours=23))
+    refused: list[str] = []
+
+    def refuse(_c: object, _u: object, statement: str, _p: object, _x: object, executemany: bool) -> None:  # noqa: FBT001 - SQLAlchemy's signature.
+        if executemany and statement.startswith("UPDATE leases"):
+            refused.append(statement)
+            raise OSError("One of them cannot be written.")
+
+    event.listen(world.engine, "before_cursor_execute", refuse)
+    assert remind(world.service) == 3
+    assert len(refused) == 1
+    assert [told(world, each) for each in leases] == [[DAY]] * 3
 
 
 def test_each_rung_is_told_once_when_its_time_comes(active: tuple[World, Lease]) -> None:

@@ -1,7 +1,7 @@
 """Who waits in this process while others of the same kind are done; those that wait are done together next.
 
 The first is done at once, by itself: whoever is alone waits for nobody. Requests wait by their pools (decision 0125),
-the steps of leases by what is written about them (decision 0127).
+the steps of leases by what is written about them (decision 0127), and who reads a lease for those who do (0130).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Queued:
 
     `turn` is set when it is done, or when it `leads` what is next; `outcome` is what was returned or raised. Who has
     waited for as long as its `patience` is done alone: those before it may wait for a lock. None: it has no end.
-    One that only `reads` has more to do then, so its request keeps its permit; and it never waits longer than that.
+    One that only `reads` keeps its permit, because its request has more to do then, and never waits any longer.
     """
 
     patience: ClassVar[float | None] = None
@@ -90,7 +90,7 @@ class Queues:
         if isinstance(one.outcome, Exception):
             raise one.outcome
         if one.outcome is ALONE:
-            if (permit := _permit_of(one)) is not None:
+            if (permit := IN_LINE.get()) is not None:
                 permit.take_again()
             return alone()
         result: Result = one.outcome
@@ -123,7 +123,7 @@ class Queues:
 
     def _gets_turn(self, one: Queued) -> bool:
         """Wait, and return whether its turn came before its patience ended; raises the error of its permit if not."""
-        permit = _permit_of(one)
+        permit = None if one.reads else IN_LINE.get()
         patience = one.patience if permit is None else permit.stand_in_line()
         if not one.turn.wait(patience) and (self._leave(one) or (one.reads and not one.leads)):
             if permit is not None:
@@ -171,8 +171,3 @@ class Queues:
             first = waiting.pop(0)
             first.leads = True
         first.turn.set()
-
-
-def _permit_of(one: Queued) -> Permit | None:
-    """Return the permit that is lent while one waits."""
-    return None if one.reads else IN_LINE.get()

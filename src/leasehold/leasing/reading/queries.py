@@ -31,7 +31,7 @@ _NO_MORE: tuple[None, tuple[Allocation, ...]] = (None, ())
 
 @dataclass(slots=True, eq=False)
 class _Wanted(Queued):
-    """Who wants a lease. It waits for less than a connection that has died, which others may have."""
+    """Who wants a lease. It does not wait long: the connection of the one that reads for all may have died."""
 
     patience: ClassVar[float | None] = 0.25
     reads: ClassVar[bool] = True

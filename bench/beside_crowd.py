@@ -1,9 +1,10 @@
 """Compare two checkouts with a crowd: `python -m bench.beside_crowd FOLDER` (not a part of `make bench`).
 
-An API process of this checkout and one of the other, which has its own environment in `.venv`, take turns on one server
-of a database with durable commits, so that other work on the machine slows both. Every second round begins with the
-other one. The clients of both are of this checkout. Medians over the rounds are printed, and the medians of the ratios:
-leases created, amended and deleted a second (`bench/crowd.py`), p50 and p99 of one, and the processor time of the API.
+An API process of this checkout and one of the other (or `--apis` of each), which has its own environment in `.venv`,
+take turns on one server of a database with durable commits, so that other work on the machine slows both. Every second
+round begins with the other one. The clients of both are of this checkout. Medians over the rounds are printed, and the
+medians of the ratios: leases created, amended and deleted a second (`bench/crowd.py`), p50 and p99 of one, and the
+processor time of the API.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import itertools
 import subprocess
 import sys
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Final
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from tests.processes import Program
     from tests.servers import Server
 
+Side = tuple["Sequence[Program]", "Sequence[Client]"]
 ROUNDS: Final = 5
 FIGURES: Final[dict[str, Callable[[Spent], float]]] = {
     "/s": lambda spent: spent.rate,
@@ -47,6 +50,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--clients", type=int, default=CLIENTS)
     parser.add_argument("--each", type=int, default=EACH, help="leases of one client in one round")
+    parser.add_argument("--apis", type=int, default=1, help="API processes of both")
     parser.add_argument("--threads", type=int, default=16, help="[api] threads of both")
     parser.add_argument("--database", choices=KINDS, action="append", help="default: each")
     arguments = parser.parse_args()
@@ -54,33 +58,27 @@ def main() -> None:
     for kind in arguments.database or KINDS:
         with ExitStack() as stack:
             server = stack.enter_context(server_of_kind(kind))
-            sides = [
-                _opened(stack, server, root, arguments.clients, arguments.threads)
-                for root in (arguments.folder.resolve(), here)
-            ]
+            sides = [_opened(stack, server, root, arguments) for root in (arguments.folder.resolve(), here)]
             found = list(_rounds(sides, arguments.rounds, arguments.each))
         sys.stdout.write("".join(f"{KINDS[kind]}, {line}\n" for line in lines(found)))
         sys.stdout.flush()
 
 
-def _opened(
-    stack: ExitStack, server: Server, root: Path, clients: int, threads: int
-) -> tuple[Program, Sequence[Client]]:
+def _opened(stack: ExitStack, server: Server, root: Path, arguments: argparse.Namespace) -> Side:
     """Run the API of a checkout on a new database that the checkout has filled; return it and its clients."""
     url, programs = server.create_database(), root / ".venv" / "bin"
     subprocess.run([programs / "python", "-c", FILL, url, str(HOSTS)], cwd=root, check=True)
-    path, options = f"{programs}:{PATH}", {"api": {"threads": threads}}
-    api = stack.enter_context(running("leasehold-api", database_url=url, options=options, environment={"PATH": path}))
-    return api, stack.enter_context(crowd(api, clients))
+    path, options = f"{programs}:{PATH}", {"api": {"threads": arguments.threads}}
+    run = partial(running, "leasehold-api", database_url=url, options=options, environment={"PATH": path})
+    apis = [stack.enter_context(run()) for _ in range(arguments.apis)]
+    return apis, stack.enter_context(crowd(apis, arguments.clients))
 
 
-def _rounds(
-    sides: Sequence[tuple[Program, Sequence[Client]]], rounds: int, each: int
-) -> Iterator[list[dict[str, Spent]]]:
+def _rounds(sides: Sequence[Side], rounds: int, each: int) -> Iterator[list[dict[str, Spent]]]:
     """Yield what each side has spent in each round, after one of one lease that does not count."""
     numbers = itertools.count()
-    for api, clients in sides:
-        measured(api, clients, 1, numbers)
+    for apis, clients in sides:
+        measured(apis, clients, 1, numbers)
     for number in range(rounds):
         order = (0, 1) if number % 2 else (1, 0)
         spent = {side: measured(*sides[side], each, numbers) for side in order}

@@ -47,9 +47,9 @@ def main() -> None:
         urls = galera_urls(stack.enter_context(GaleraCluster()))
         filled(urls[0], HOSTS)
         apis = [stack.enter_context(running("leasehold-api", database_url=url)) for url in urls]
-        share = arguments.clients // len(apis)
-        spread = [client for api in apis for client in stack.enter_context(crowd(api, share))]
-        sides = {"by one node": stack.enter_context(crowd(apis[0], len(spread))), "by three nodes": spread}
+        count = arguments.clients // len(apis) * len(apis)
+        nodes = {"by one node": apis[:1], "by three nodes": apis}
+        sides = {where: stack.enter_context(crowd(asked, count)) for where, asked in nodes.items()}
         numbers = itertools.count()
         found: dict[str, list[tuple[float, float]]] = {where: [] for where in sides}
         for number in range(-1, arguments.rounds):
@@ -59,7 +59,7 @@ def main() -> None:
                 found[where] += [granted] * (number >= 0)
     for where, rounds in found.items():
         rate, late = (median(each) for each in zip(*rounds, strict=True))
-        sys.stdout.write(f"{len(spread)} clients, {where}: {rate:.0f} leases/s, p99 {late:.0f} ms\n")
+        sys.stdout.write(f"{count} clients, {where}: {rate:.0f} leases/s, p99 {late:.0f} ms\n")
 
 
 def _granted(clients: Sequence[Client], each: int, numbers: Iterator[int]) -> tuple[float, float]:

@@ -95,23 +95,25 @@ class Spent:
 
 
 @contextmanager
-def crowd(api: Program, count: int) -> Iterator[list[Client]]:
-    """Yield so many clients of an API."""
+def crowd(apis: Sequence[Program], count: int) -> Iterator[list[Client]]:
+    """Yield so many clients, of these APIs in turn."""
     with ExitStack() as stack:
         yield [
-            stack.enter_context(Client(api.url, {**VERSION_1_1, "X-Project-Id": f"crowd-{number % PROJECTS}"}))
+            stack.enter_context(
+                Client(apis[number % len(apis)].url, {**VERSION_1_1, "X-Project-Id": f"crowd-{number % PROJECTS}"})
+            )
             for number in range(count)
         ]
 
 
-def measured(api: Program, clients: Sequence[Client], each: int, numbers: Iterator[int]) -> dict[str, Spent]:
+def measured(apis: Sequence[Program], clients: Sequence[Client], each: int, numbers: Iterator[int]) -> dict[str, Spent]:
     """Create, amend and delete so many leases by each client, in hours with the next numbers; return what it took."""
     wanted = [Wanted(number) for number in itertools.islice(numbers, each * len(clients))]
-    return {verb: _spent(api, clients, [partial(act, one) for one in wanted]) for verb, act in VERBS.items()}
+    return {verb: _spent(apis, clients, [partial(act, one) for one in wanted]) for verb, act in VERBS.items()}
 
 
-def _spent(api: Program, clients: Sequence[Client], acts: Sequence[Callable[[Client], Answer]]) -> Spent:
-    processes = (api.process.pid,)
+def _spent(apis: Sequence[Program], clients: Sequence[Client], acts: Sequence[Callable[[Client], Answer]]) -> Spent:
+    processes = [api.process.pid for api in apis]
     processor, begun = processor_seconds(processes), time.perf_counter()
     answers = at_once(clients, acts)
     wall = time.perf_counter() - begun
@@ -127,9 +129,9 @@ def _measure(kind: str, each: int) -> Iterator[Row]:
     numbers = itertools.count()
     with new_database(kind) as url:
         filled(url, HOSTS)
-        with running("leasehold-api", database_url=url) as api, crowd(api, CLIENTS) as clients:
-            measured(api, clients, 1, numbers)
-            found = measured(api, clients, each, numbers)
+        with running("leasehold-api", database_url=url) as api, crowd([api], CLIENTS) as clients:
+            measured([api], clients, 1, numbers)
+            found = measured([api], clients, each, numbers)
         commits = bare_commits(url, numbers)
     for verb, spent in found.items():
         name = f"leases {verb}, 1 API process, {CLIENTS} clients, {KINDS[kind]}"

@@ -25,8 +25,8 @@ def api() -> Iterator[Program]:
 
 @pytest.mark.slow
 def test_each_client_creates_amends_and_deletes_its_leases(api: Program) -> None:
-    with crowd(api, 6) as clients:
-        found = measured(api, clients, 2, itertools.count())
+    with crowd([api], 6) as clients:
+        found = measured([api], clients, 2, itertools.count())
         assert not any(client.get("/leases")["leases"] for client in clients)
     assert {verb: len(spent.each) for verb, spent in found.items()} == dict.fromkeys(VERBS, 12)
     assert all(0 < spent.ms(50) <= spent.ms(99) <= 1000 * spent.wall for spent in found.values())

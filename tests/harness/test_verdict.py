@@ -12,15 +12,14 @@ import sqlalchemy as sa
 
 from leasehold.cloud.ports import Server
 from tests.harness.cloud_checks import misplaced_servers
+from tests.harness.report import OVERLOADED, Report
 from tests.harness.storm import SEED, storm
 from tests.harness.tables import Row, Tables
 from tests.harness.verdict import open_work, problems
-from tests.harness.visitor import Outcome
+from tests.harness.visitor import Asked, Outcome
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from tests.harness.report import Report
 
 pytestmark = pytest.mark.slow
 
@@ -130,3 +129,16 @@ def test_servers_outlive_their_lease_only_on_a_host_that_is_given_back() -> None
     assert "in the reservation pool again" in pooled
     (lost,) = _misplaced("shared", "give_back", service_host=None)
     assert "server s is gone" in lost
+
+
+def test_a_busy_machine_may_shed_some_requests_and_not_most_of_them() -> None:
+    shed = Asked("DELETE", "delete", "", 503, {"code": OVERLOADED})
+    failed = Asked("DELETE", "delete", "", 503, {"code": "leasehold.database_unavailable"})
+    gone = [Asked("DELETE", "delete", "", 204, None)] * 9
+
+    def strange(*answers: Asked) -> list[Asked]:
+        return Report(0, answers, 1.0, 0.0, ()).strange()
+
+    assert strange(shed, *gone) == []
+    assert strange(shed, failed, *gone) == [failed]
+    assert strange(shed, shed, shed, *gone) == [shed] * 3

@@ -31,7 +31,7 @@ MODULES: Final = {
     "leasehold/api/body": BODY,
     "leasehold/api/dates": BODY,
     "leasehold/api/fillers": BODY,
-    "leasehold/api/json_bytes": ANSWER,
+    "leasehold/model/json_bytes": ANSWER,
     "leasehold/api/listing": ANSWER,
     "leasehold/api/models": BODY,
     "leasehold/api/policies": IDENTITY,

@@ -13,7 +13,7 @@ from weakref import finalize
 
 from lz4.frame import LZ4FrameCompressor, LZ4FrameDecompressor
 
-from leasehold.api.json_bytes import as_json
+from leasehold.model.json_bytes import as_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from leasehold.api import body, errors, request_ids, strict, versions
 from leasehold.api.call import NOBODY, Call, Text
 from leasehold.api.fillers import filled
-from leasehold.api.json_bytes import as_json
 from leasehold.api.limits.admission_control import OUTSIDE
 from leasehold.api.limits.parking import parking_of
 from leasehold.api.listing import Listing
@@ -20,6 +19,7 @@ from leasehold.leasing.reading import queries
 from leasehold.leasing.reading.lease_then import get_any_lease
 from leasehold.model.actor import Actor, acting
 from leasehold.model.errors import LimitExceededError, NotEnoughError, UnauthorizedError
+from leasehold.model.json_bytes import as_json
 from leasehold.model.refused import Refused
 
 if TYPE_CHECKING:

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import contextmanager, nullcontext
-from datetime import datetime
-from functools import lru_cache
 from threading import Lock, get_ident
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -24,6 +22,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
 from leasehold.conf.database import IMPATIENT, PATIENT
 from leasehold.db.galera import attend_to_galera
 from leasehold.metrics.database import READS, WRITES, set_limit, set_used
+from leasehold.model.json_bytes import as_json_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -37,8 +36,8 @@ if TYPE_CHECKING:
 SQLITE_WAIT_SECONDS = 30
 TRUSTED_SECONDS = 1.0
 """A connection that was idle for less than this is used again without a ping."""
-DISCREET: dict[str, Any] = {"hide_parameters": True}
-"""The message of an error, which is logged, leaves the values of its statement out: there are secrets among them."""
+EVERY: dict[str, Any] = {"hide_parameters": True, "json_serializer": as_json_text}
+"""The options of every engine. The message of an error, which is logged, leaves out the values: some are secrets."""
 COMMITTED = "committed"
 """Marks a connection whose transaction has been committed, so that there is nothing to roll back."""
 _REGION = "leasehold_region"
@@ -95,7 +94,7 @@ def open_engine(
         "max_overflow": pool_size,
         "pool_recycle": 1800,
         "execution_options": named,
-        **DISCREET,
+        **EVERY,
     }
     engine = create_engine(url, isolation_level="READ COMMITTED", **options)
     reader = _READERS[engine] = create_engine(url, isolation_level="REPEATABLE READ", **options)
@@ -107,6 +106,9 @@ def open_engine(
     for each in (engine, reader, alone):
         _spare_round_trips(each)
         if backend == "mysql":
+            from leasehold.db import quick_pymysql  # noqa: PLC0415 - as below.
+
+            event.listen(each, "do_connect", quick_pymysql.connect)
             attend_to_galera(each, settings.wsrep_sync_wait)
     return engine
 
@@ -129,7 +131,7 @@ def engines_of(engine: Engine) -> frozenset[Engine]:
 def open_aside(url: URL) -> Engine:
     """Return an engine for rare queries to a server, each on a new connection with short timeouts."""
     options = _driver_options(url, IMPATIENT)
-    return create_engine(url, isolation_level="AUTOCOMMIT", poolclass=NullPool, connect_args=options, **DISCREET)
+    return create_engine(url, isolation_level="AUTOCOMMIT", poolclass=NullPool, connect_args=options, **EVERY)
 
 
 def _spare_round_trips(engine: Engine) -> None:
@@ -186,7 +188,9 @@ def _driver_options(url: URL, settings: DatabaseSettings) -> dict[str, Any]:
     """Return the driver's options, without those that the URL sets."""
     if url.get_backend_name() == "mysql":
         silence = {"read_timeout": settings.read_timeout, "write_timeout": settings.read_timeout}
-        options = {**_pymysql_options(), **silence}
+        from leasehold.db.quick_pymysql import OPTIONS  # noqa: PLC0415 - not loaded where another database is used.
+
+        options = {**OPTIONS, **silence}
     else:
         options = _silence_of_the_network(settings.read_timeout) if settings.read_timeout else {}
     options["connect_timeout"] = settings.connect_timeout
@@ -198,23 +202,6 @@ def _silence_of_the_network(seconds: int) -> dict[str, Any]:
     pause = max(1, seconds // 4)
     probes = {"keepalives_idle": pause, "keepalives_interval": pause, "keepalives_count": 3}
     return {**probes, "tcp_user_timeout": seconds * 1000}
-
-
-def _pymysql_options() -> dict[str, Any]:
-    """Return how PyMySQL reads dates: by default it parses them with a regular expression, in Python.
-
-    A list of a thousand leases has sixteen thousand dates, and reading them is a third of the driver's time. Most of
-    them repeat the moment at which a lease was made, for each of its parts, so `_utc` caches them.
-    """
-    from pymysql.constants import FIELD_TYPE  # noqa: PLC0415 - not loaded where another database is used.
-    from pymysql.converters import conversions  # noqa: PLC0415
-
-    return {"conv": {**conversions, FIELD_TYPE.DATETIME: _utc}}
-
-
-@lru_cache(maxsize=4096)
-def _utc(text: str) -> datetime:
-    return datetime.fromisoformat(f"{text}+00:00")
 
 
 def is_busy(error: BaseException) -> bool:
@@ -235,7 +222,7 @@ change of a new file's journal mode."""
 
 def _open_sqlite(url: str, named: Mapping[str, Any]) -> Engine:
     options = {"timeout": SQLITE_WAIT_SECONDS, "check_same_thread": False}
-    engine = create_engine(url, connect_args=options, execution_options=named, **DISCREET)
+    engine = create_engine(url, connect_args=options, execution_options=named, **EVERY)
     _WRITERS[engine] = _Writer()
     _count_connections(engine, WRITES)
 

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 POOLS = frozenset({"hosts"})
 
 
-class Interrupted(threading.Event):
-    """What a thread waits for that is interrupted meanwhile."""
+class Interrupted:
+    """The turn of a thread that is interrupted while it waits for it."""
 
-    def wait(self, timeout: float | None = None) -> bool:
+    def acquire(self, timeout: float) -> bool:
         raise KeyboardInterrupt
 
 
@@ -30,20 +30,21 @@ class Hurried(Queued):
     patience = 0.01
 
 
-class TooLate(threading.Event):
-    """What a thread waits for whose patience ends when it is being done already."""
+class TooLate:
+    """The turn of one whose patience ends when it is being done already."""
 
     def __init__(self, taken: threading.Event) -> None:
-        super().__init__()
         self.taken = taken
-        self.looks = 0
+        self.came = threading.Event()
 
-    def wait(self, timeout: float | None = None) -> bool:
-        self.looks += 1
-        if self.looks == 1:
+    def acquire(self, timeout: float = 60) -> bool:
+        if not self.taken.is_set():
             assert self.taken.wait(60)
             return False
-        return super().wait(60)
+        return self.came.wait(timeout)
+
+    def release(self) -> None:
+        self.came.set()
 
 
 def nothing(_: Sequence[Queued]) -> None:
@@ -65,7 +66,7 @@ def test_who_has_waited_for_long_is_done_alone() -> None:
 def test_who_has_waited_for_long_goes_on_waiting_while_it_is_done() -> None:
     queues, opened, taken, late = Queues(), threading.Event(), threading.Event(), threading.Event()
     second, third = Queued("steps", "p"), Hurried("steps", "p")
-    third.turn = TooLate(taken)
+    third.turn = TooLate(taken)  # type: ignore[assignment]  # as much of a lock as is used
 
     def together(batch: Sequence[Queued]) -> None:
         taken.set()
@@ -91,7 +92,7 @@ def test_who_has_waited_for_long_goes_on_waiting_while_it_is_done() -> None:
 def test_who_is_interrupted_while_it_waits_is_in_nobodys_way() -> None:
     queues, opened = Queues(), threading.Event()
     first, second, third = (Queued(POOLS, "p") for _ in range(3))
-    second.turn = Interrupted()
+    second.turn = Interrupted()  # type: ignore[assignment]  # as much of a lock as is used
     decided: list[Queued] = []
 
     def opens(_: object) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 from leasehold.api import dates, versions
 from leasehold.api.call import Reply, Text
 from leasehold.api.handlers.lease_then import AS_OF
-from leasehold.api.json_bytes import as_json
 from leasehold.api.paging import asked_page
 from leasehold.api.policies.base import READER_OR_ADMIN, admin_only, rule
 from leasehold.api.route import V1_3
@@ -19,6 +18,7 @@ from leasehold.features.timeline.rows import FILTER, Eyes
 from leasehold.features.timeline.use import MOST_ROWS, TimelineQuestion, timeline_of
 from leasehold.features.timeline.view import show_timeline
 from leasehold.model.errors import ForbiddenError, InvalidDateError
+from leasehold.model.json_bytes import as_json
 from leasehold.model.resource import HOST
 from leasehold.model.windows import Window, from_seconds, to_seconds
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import chain, zip_longest
-from threading import Event, Lock
+from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -38,11 +38,17 @@ IN_LINE: ContextVar[Permit | None] = ContextVar("in_line", default=None)
 """The permit of the request of this context; None for work that needs none."""
 
 
+def _locked() -> Lock:
+    lock = Lock()
+    lock.acquire()
+    return lock
+
+
 @dataclass(slots=True, eq=False)
 class Queued:
     """One who may have to wait for others with this key.
 
-    `turn` is set when it is done, or when it `leads` what is next; `outcome` is what was returned or raised. Who has
+    `turn` is locked until it is done, or `leads` what is next; `outcome` is what was returned or raised. Who has
     waited for as long as its `patience` is done alone: those before it may wait for a lock. None: it has no end.
     One that only `reads` keeps its permit, because its request has more to do then, and never waits any longer.
     """
@@ -53,7 +59,7 @@ class Queued:
     project_id: str
     outcome: Any = field(default=ALONE, init=False)
     leads: bool = field(default=False, init=False)
-    turn: Event = field(default_factory=Event, init=False)
+    turn: Lock = field(default_factory=_locked, init=False)
 
 
 One = TypeVar("One", bound=Queued)
@@ -119,18 +125,20 @@ class Queues:
         finally:
             self._hand_on(one.key)
             for each in batch[1:]:
-                each.turn.set()
+                each.turn.release()
 
     def _gets_turn(self, one: Queued) -> bool:
         """Wait, and return whether its turn came before its patience ended; raises the error of its permit if not."""
         permit = None if one.reads else IN_LINE.get()
         patience = one.patience if permit is None else permit.stand_in_line()
-        if not one.turn.wait(patience) and (self._leave(one) or (one.reads and not one.leads)):
+        if one.turn.acquire(timeout=-1 if patience is None else patience):
+            return True
+        if self._leave(one) or (one.reads and not one.leads):
             if permit is not None:
                 raise permit.late()
             return False
         # Whoever is being decided, or leads, waits for that, however long it takes.
-        return one.turn.wait()
+        return one.turn.acquire()
 
     def _waits(self, one: Queued) -> bool:
         with self._guard:
@@ -170,4 +178,4 @@ class Queues:
                 return
             first = waiting.pop(0)
             first.leads = True
-        first.turn.set()
+        first.turn.release()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leasehold.api.json_bytes import as_json
+from leasehold.model.json_bytes import as_json
 from leasehold.model.states import LeaseStatus
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.text() | st.sampled_from(LeaseStatus)

@@ -26,6 +26,8 @@ from leasehold.db.project import (
     keep_use,
     peak,
     take_use,
+    take_uses,
+    use_bounds,
 )
 from leasehold.db.tables import leases
 from leasehold.model.resource import HOST_POOL
@@ -87,6 +89,23 @@ def test_what_was_counted_is_believed_for_a_while_and_what_was_not_never(db: Dat
         rest[number] = 10**6 - number - 2
         assert take(Use(*rest))
         assert not take(Use(*(int(place == number) for place in range(5))))
+
+
+@pytest.mark.parametrize("rooms", [(2, 2, 2), (2, 1, 2), (1, 1, 1), (0, 2, 0)])
+def test_what_is_too_much_for_one_project_is_taken_for_the_others(db: Database, rooms: tuple[int, ...]) -> None:
+    most = {f"p{number}": Use(room, 9, 9, 9, 9) for number, room in enumerate(rooms)}
+
+    def take(connection: Connection) -> frozenset[str]:
+        for each in most:
+            enter(connection, each)
+            keep_use(connection, each, Use(), NOW)
+        return take_uses(connection, {each: (Use(leases=2, hosts=1), limit) for each, limit in most.items()}, NOW)
+
+    full = db.transact(take)
+    assert full == {each for each, limit in most.items() if limit.leases < 2}
+    for each in most:
+        taken = Use() if each in full else Use(leases=2, hosts=1)
+        assert db.transact(lambda connection, each=each: use_bounds(connection, each, NOW)) == taken  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("status", LeaseStatus)

@@ -49,6 +49,9 @@ def test_values_become_the_text_that_the_driver_makes_of_them(status: int, value
     for each in (OURS, PLAIN):
         each.server_status = status
     assert OURS.cursor()._mogrify(query, tuple(values)) == PLAIN.cursor()._mogrify(query, tuple(values))
+    named = {f"v{number}": value for number, value in enumerate(values)}
+    query = "".join(f"%({name})s %%" for name in reversed(named))
+    assert OURS.cursor()._mogrify(query, named) == PLAIN.cursor()._mogrify(query, named)
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from leasehold.db.dialects import IDS, AmongIds
 from leasehold.db.leases.holding import in_window, may_hold
 from leasehold.db.store import GenerationRaceError
 from leasehold.db.tables import allocations, leases, project_use
+from leasehold.db.together import together
 from leasehold.model.states import LeaseStatus
 from leasehold.model.use import MOST, NAMES, Use
 from leasehold.model.windows import OPEN_END, to_seconds
@@ -123,10 +124,29 @@ def take_use(connection: Connection, project_id: str, more: Use, most: Use, now:
 
     No other transaction adds anything until this one ends. False means that `enter` and a count have to decide.
     """
-    values: dict[str, int] = {}
+    return connection.execute(_TAKE, _taking(project_id, more, most, now)).rowcount == 1
+
+
+def take_uses(connection: Connection, wanted: Mapping[str, tuple[Use, Use]], now: datetime) -> frozenset[str]:
+    """Do as `take_use` for projects in their order; return those whose use would not stay within what it may be.
+
+    A server gets all at once. Only if that is too much for one project are they taken one by one.
+    """
+    if len(wanted) > 1:
+        connection.exec_driver_sql("SAVEPOINT uses")
+        with together(connection) as writes:
+            writes.execute(_TAKE, [_taking(project_id, *each, now) for project_id, each in wanted.items()])
+        if writes.is_complete:
+            return frozenset()
+        connection.exec_driver_sql("ROLLBACK TO SAVEPOINT uses")
+    return frozenset(each for each, amounts in wanted.items() if not take_use(connection, each, *amounts, now))
+
+
+def _taking(project_id: str, more: Use, most: Use, now: datetime) -> dict[str, Any]:
+    values: dict[str, Any] = {"project": project_id, "since": now - COUNTED_FOR}
     for name, amount, limit in zip(NAMES, more.amounts, most.amounts, strict=True):
         values |= {f"more_{name}": amount, f"room_{name}": _ENDLESS if limit == MOST else limit - amount}
-    return connection.execute(_TAKE, {"project": project_id, "since": now - COUNTED_FOR, **values}).rowcount == 1
+    return values
 
 
 def use_bounds(connection: Connection, project_id: str, now: datetime) -> Use | None:

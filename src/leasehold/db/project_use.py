@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from leasehold.db.project import allocated_to, count_open_leases, enter, keep_use, take_use, use_bounds
+from leasehold.db.project import allocated_to, count_open_leases, enter, keep_use, take_use, take_uses, use_bounds
 from leasehold.model.use import NO_LIMIT, Use
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class SharedUse(KnownUse):
 
 
 def take_together(connection: Connection, uses: Iterable[SharedUse], now: datetime) -> frozenset[str]:
-    """Take what requests have noted, by one statement for each project in their order; return those it is too much for.
+    """Take what requests have noted, all of a project in one sum; return those it is too much for.
 
     Nothing is taken for these. Raises what `take_use` raises.
     """
@@ -136,14 +136,15 @@ def take_together(connection: Connection, uses: Iterable[SharedUse], now: dateti
     for use in uses:
         for project_id, each in use.taken.items():
             wanted.setdefault(project_id, []).append(each)
-    full = set()
-    for project_id, every in sorted(wanted.items()):
-        # What is not limited is more than any real amount, and is given back as it is: no sum is cut.
-        more = Use(*map(sum, zip(*(each.amounts for each, _ in every), strict=True)))
-        most = Use(*map(min, zip(*(each.amounts for _, each in every), strict=True)))
-        if not take_use(connection, project_id, more, most, now):
-            full.add(project_id)
-    return frozenset(full)
+    # What is not limited is more than any real amount, and is given back as it is: no sum is cut.
+    sums = {
+        project_id: (
+            Use(*map(sum, zip(*(each.amounts for each, _ in every), strict=True))),
+            Use(*map(min, zip(*(each.amounts for _, each in every), strict=True))),
+        )
+        for project_id, every in sorted(wanted.items())
+    }
+    return take_uses(connection, sums, now)
 
 
 def give_back(connection: Connection, use: SharedUse, now: datetime) -> None:

@@ -33,17 +33,17 @@ class QuickCursor(Cursor):
     def _mogrify(self, query: str, args: Any) -> str:
         """Return the statement with its values."""
         connection: Any = self.connection
-        if type(args) is not tuple or connection.server_status & SERVER_STATUS_NO_BACKSLASH_ESCAPES:
+        if connection.server_status & SERVER_STATUS_NO_BACKSLASH_ESCAPES:
             return str(super()._mogrify(query, args))  # type: ignore[misc]  # not in its stub
         encoders = connection.encoders
         texts = []
-        for value in args:
+        for value in args.values() if isinstance(args, dict) else args:
             kind = type(value)
             if kind is str:
                 texts.append(f"'{escape_string(value)}'")
             else:
                 texts.append(encoders[kind](value, encoders) if kind in _PLAIN else connection.escape(value))
-        return query % tuple(texts)
+        return query % (dict(zip(args, texts, strict=True)) if isinstance(args, dict) else tuple(texts))
 
 
 class QuickResult(MySQLResult):

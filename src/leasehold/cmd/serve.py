@@ -19,6 +19,7 @@ from leasehold.api.limits.cloud_waits import most_asking
 from leasehold.api.limits.delete_waits import most_waiting
 from leasehold.api.limits.parking import ENVIRON_KEY, Parked, Parking
 from leasehold.cmd.intake import Intake
+from leasehold.cmd.one_cpu import stay_on_one_cpu
 from leasehold.cmd.signals import SIGNALS
 from leasehold.cmd.slow_readers import RUNNING_SECONDS, STOPPING_SECONDS, SlowReaders
 from leasehold.cmd.strict import StrictParser
@@ -221,6 +222,8 @@ def stopped_by_signal(server: ApiServer) -> Sequence[int]:
 
 def serve(server: ApiServer, stopping: Sequence[int]) -> None:
     """Answer requests until `stopping` is not empty, then those under way, within a time limit."""
+    if server.settings.one_cpu:
+        stay_on_one_cpu()
     readers = SlowReaders()
     while not stopping:
         server.turn(1.0)

@@ -60,6 +60,12 @@ API_OPTIONS = [
         "further ones get a 503 at once.",
     ),
     cfg.IntOpt("threads", min=1, max=1024, help="Requests that one process works on at the same time."),
+    cfg.BoolOpt(
+        "one_cpu",
+        help="Keep the threads of a process on one processor, the one with the least other work. Of the threads of an "
+        "interpreter one runs at a time, and waking them on several takes a third of the processor time. More "
+        "processes use more processors.",
+    ),
     cfg.IntOpt(
         "max_waiting",
         default=64,

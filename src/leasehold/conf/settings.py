@@ -236,18 +236,19 @@ class RateSettings:
 class ApiSettings:
     """How the HTTP API listens, authenticates its callers and limits their requests.
 
-    `threads` requests run at the same time, and `waiting` more wait for up to `wait_seconds`. `delete_wait_seconds` is
-    how long a delete waits for the servers of the lease to be gone before it answers, `event_waits` how many requests
-    wait for events, `cloud_seconds` how long the calls to the cloud of one create or amendment may take. `max_body` is
-    in bytes. `allowed_hosts` are the names that the `none` strategy accepts in addition to those of the loopback, and
-    `users_file` is the file of the `http_basic` strategy. `trusted_proxies` are the addresses and networks whose
-    `X-Forwarded-For` and `X-Forwarded-Proto` are trusted. `region` is the name of the service's own region, and
-    `cafile` names the certificates to trust where other services are asked.
+    `threads` requests run at the same time, on `one_cpu` or on any, and `waiting` more wait for up to `wait_seconds`.
+    `delete_wait_seconds` is how long a delete waits for the servers of the lease to be gone before it answers,
+    `event_waits` how many requests wait for events, `cloud_seconds` how long the calls to the cloud of one create or
+    amendment may take. `max_body` is in bytes. `allowed_hosts` are the names that the `none` strategy accepts in
+    addition to those of the loopback, and `users_file` is the file of the `http_basic` strategy. `trusted_proxies` are
+    the addresses and networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted. `region` is the name of the
+    service's own region, and `cafile` names the certificates to trust where other services are asked.
     """
 
     host: str = "127.0.0.1"
     port: int = 1234
     threads: int = 16
+    one_cpu: bool = True
     waiting: int = 64
     wait_seconds: float = 10.0
     shutdown_notice_seconds: float = 0.0

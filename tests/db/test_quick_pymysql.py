@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from pymysql.connections import Connection
 from pymysql.constants.SERVER_STATUS import SERVER_STATUS_NO_BACKSLASH_ESCAPES
 from pymysql.cursors import Cursor, SSCursor
-from pymysql.err import ProgrammingError
+from pymysql.err import OperationalError, ProgrammingError
 from sqlalchemy import make_url
 
 from leasehold.db.quick_pymysql import OPTIONS, QuickConnection
@@ -105,6 +106,28 @@ def test_an_error_is_that_of_the_driver(both: tuple[Any, Any]) -> None:
             cursor.execute("SELECT * FROM nowhere WHERE a = %s", ("%s",))
         said.append(caught.value.args)
     assert said[0] == said[1]
+
+
+def test_an_error_between_rows_is_that_of_the_driver_and_the_connection_goes_on(both: tuple[Any, Any]) -> None:
+    select = (
+        "SELECT seq, REPEAT('x', 100), IF(seq = 1500, (SELECT a.seq FROM seq_1_to_3 a WHERE a.seq < every.seq), 1) "
+        "FROM seq_1_to_2000 every"
+    )
+    for connection in both:
+        with connection.cursor() as cursor:
+            with pytest.raises(OperationalError, match="Subquery returns more than 1 row"):
+                cursor.execute(select)
+            assert cursor.execute("SELECT 1") == 1
+
+
+@pytest.mark.parametrize("connect", [QuickConnection, Connection])
+def test_a_server_that_stops_between_rows_is_lost(mariadb_url: str, connect: type[Any]) -> None:
+    url = make_url(mariadb_url)
+    with closing(connect(host=url.host, port=url.port, user=url.username, read_timeout=0.5)) as connection:
+        connection.select_db(url.database)
+        with pytest.raises(OperationalError, match="Lost connection"):
+            connection.cursor().execute("SELECT REPEAT('x', 100), SLEEP(IF(seq = 1500, 60, 0)) FROM seq_1_to_2000")
+        assert not connection.open
 
 
 def test_moments_are_read_in_utc(both: tuple[Any, Any]) -> None:

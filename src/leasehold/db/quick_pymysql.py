@@ -18,10 +18,13 @@ from pymysql.cursors import Cursor
 from pymysql.protocol import FieldDescriptorPacket, MysqlPacket
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 _PLAIN: Final = frozenset({int, bool, float, type(None), datetime})
 """What one encoder makes text of; the driver has other rules for bytes and lists."""
+_HEADER: Final = 4
+_NO_ROW: Final = frozenset({0xFE, 0xFF})
+"""The first bytes of the end and of an error; the former is that of a row, too, whose first value is very long."""
 _NULL: Final = 251
 _LONGER: Final = {252: 2, 253: 3, 254: 8}
 """How many bytes of length follow, by the byte that says so; smaller ones are a length themselves."""
@@ -53,9 +56,40 @@ class QuickResult(MySQLResult):
         super()._get_descriptions()  # type: ignore[misc]  # not in its stub
         self.readers = [_reader(*each) for each in self.converters]  # type: ignore[attr-defined]  # as above
 
+    def _read_rowdata_packet(self) -> None:
+        rows: list[tuple[Any, ...]] = []
+        connection: Any = self.connection
+        while True:
+            rows += self._rows_that_came(connection)
+            packet = connection._read_packet()  # noqa: SLF001 - as the driver does it
+            if self._check_packet_is_eof(packet):  # type: ignore[attr-defined]  # not in its stub
+                break
+            rows.append(self._row(packet.get_all_data()))
+        self.connection = None
+        self.affected_rows, self.rows = len(rows), tuple(rows)
+
+    def _rows_that_came(self, connection: Any) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows that have come as a whole; the driver reads what is next: a part of one, an error, the end."""
+        try:
+            data = connection._rfile.peek()  # noqa: SLF001 - no message has its own reader
+        except OSError:
+            return  # The driver meets it again, and knows what it means.
+        place = 0
+        while (begin := place + _HEADER) < len(data):
+            end = begin + int.from_bytes(data[place : place + 3], "little")
+            number = data[place + 3]
+            if end > len(data) or number != connection._next_seq_id or data[begin] in _NO_ROW:  # noqa: SLF001 - as above
+                break
+            yield self._row(data[begin:end])
+            connection._next_seq_id = (number + 1) % 256  # noqa: SLF001 - as above
+            place = end
+        connection._rfile.read(place)  # noqa: SLF001 - as above
+
     def _read_row_from_packet(self, packet: Any) -> tuple[Any, ...]:
         """Return the values of a row."""
-        data = packet.get_all_data()
+        return self._row(packet.get_all_data())
+
+    def _row(self, data: bytes) -> tuple[Any, ...]:
         row: list[Any] = []
         place = 0
         for read in self.readers:

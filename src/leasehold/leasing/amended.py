@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from leasehold.leasing.dates import new_warning
 from leasehold.model.errors import ConflictError, InvalidInputError
+from leasehold.model.lease import with_fields
 from leasehold.model.states import EventType, LeaseStatus
 from leasehold.model.terms.no_show import changed
 from leasehold.model.transitions import Trigger, move
@@ -117,7 +118,7 @@ class Amendment:
         return after
 
     def _applied(self, lease: Lease, window: Window, warning: datetime | None, now: datetime) -> Lease:
-        after = self.changes.described(replace(lease, window=window))
+        after = self.changes.described(with_fields(lease, window=window))
         for part in lease.reservations:
             change, default = self.of(part), self.default(part)
             after = after.with_reservations(
@@ -136,4 +137,4 @@ class Amendment:
         if lease.status is LeaseStatus.ERROR and window.end <= now:
             return move(after, Trigger.AMENDED)
         trigger = Trigger.RETRIED if lease.status is LeaseStatus.ERROR else Trigger.AMENDED
-        return replace(move(after, trigger), status_reason=None)
+        return with_fields(move(after, trigger), status_reason=None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from leasehold.model.lease import with_fields
 from leasehold.model.states import LeaseStatus
 from leasehold.model.terms.heal_policy import chosen
 from leasehold.model.terms.lease_type import LeaseType
@@ -112,7 +113,7 @@ class LeaseChanges:
         reminders = lease.reminders
         if self.reminders is not None:
             reminders = None if isinstance(self.reminders, str) else self.reminders
-        after = replace(lease, name=self.name or lease.name, heal_policy=policy, reminders=reminders)
+        after = with_fields(lease, name=self.name or lease.name, heal_policy=policy, reminders=reminders)
         if self.shared_with is None:
             return after
         in_cloud = lease.status not in _NOT_IN_CLOUD

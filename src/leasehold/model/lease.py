@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from operator import attrgetter, is_
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from leasehold.model.resource import MAINTENANCE
 from leasehold.model.states import EventStatus, EventType, LeaseStatus
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from datetime import datetime
 
+    from _typeshed import DataclassInstance
+
     from leasehold.model.allocation import Allocation
     from leasehold.model.reservation import Reservation
     from leasehold.model.terms.ending import Ending, Lent
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from leasehold.model.terms.waiting import Waiting
 
 
+Thing = TypeVar("Thing", bound="DataclassInstance")
 EventFields: TypeAlias = "tuple[str, str, str, datetime | None, str | None, datetime | None, datetime | None]"
 """The values of the fields of an `Event`, in their order. A long list shows them and makes no event of them."""
 
@@ -43,6 +46,12 @@ class Event:
     status: EventStatus | None
     created_at: datetime | None = None
     updated_at: datetime | None = None
+
+
+def with_fields(thing: Thing, **changes: Any) -> Thing:
+    """Return a frozen dataclass with these fields: itself if it has them, because another one takes longer to make."""
+    same = all(getattr(thing, name) == value for name, value in changes.items())
+    return thing if same else replace(thing, **changes)
 
 
 _FIELDS: Callable[[Event], EventFields] = attrgetter(*(each.name for each in fields(Event)))
@@ -185,9 +194,8 @@ class Lease:
 
     def with_events(self, ids: Collection[str], **changes: Any) -> Lease:
         """Return the lease with these events changed."""
-        return replace(
-            self, events=tuple(replace(event, **changes) if event.id in ids else event for event in self.events)
-        )
+        events = tuple(with_fields(event, **changes) if event.id in ids else event for event in self.events)
+        return self if all(map(is_, events, self.events)) else replace(self, events=events)
 
     @property
     def own_events(self) -> list[Event]:
@@ -197,9 +205,7 @@ class Lease:
 
     def with_reservations(self, ids: Collection[str] | None, **changes: Any) -> Lease:
         """Return the lease with these reservations changed; None means all of them."""
-        return replace(
-            self,
-            reservations=tuple(
-                replace(part, **changes) if ids is None or part.id in ids else part for part in self.reservations
-            ),
+        parts = tuple(
+            with_fields(part, **changes) if ids is None or part.id in ids else part for part in self.reservations
         )
+        return self if all(map(is_, parts, self.reservations)) else replace(self, reservations=parts)

@@ -7,10 +7,10 @@ of v1, `before_end_lease`, is another thing.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from leasehold.model.lease import with_fields
 from leasehold.model.states import EventType, LeaseStatus
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def due_rung(lease: Lease, now: datetime, configured: Collection[int]) -> int | 
 def armed(lease: Lease, now: datetime, configured: Collection[int]) -> Lease:
     """Return a lease that gets its window or its rungs now: who asks for less time than a rung knows that."""
     begin = max(lease.window.start, now)
-    return replace(lease, reminded=_lowest_passed(lease.window, begin, _rungs_of(lease, configured)))
+    return with_fields(lease, reminded=_lowest_passed(lease.window, begin, _rungs_of(lease, configured)))
 
 
 def rearmed(before: Lease, after: Lease, now: datetime, configured: Collection[int]) -> Lease:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from leasehold.model.lease import with_fields
 from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
 
 if TYPE_CHECKING:
@@ -279,7 +280,7 @@ def move(
             concerned = {part.id for part in parts if idents is None or part.id in idents}
             mine = {part.id for part in lease.reservations if change_of_part.applies(part.status)}
             lease = lease.with_reservations(concerned & mine, status=change_of_part.target)
-    return replace(lease, status=row.next or lease.status)
+    return with_fields(lease, status=row.next or lease.status)
 
 
 def gone(lease: Lease, why: Trigger, now: datetime) -> Lease:

@@ -1,4 +1,4 @@
-"""Nova's host aggregates. Nova identifies them by number and Leasehold by name, so every verb lists them first.
+"""Nova's host aggregates. Nova identifies them by number and Leasehold by name, so a verb may have to list them first.
 
 A zone is metadata under `availability_zone`. A host can be in one zone only, and cannot change it while it has servers:
 Nova answers 409 or 400 until the host has left the other aggregate or its servers are gone.
@@ -9,10 +9,13 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
+from leasehold.cloud.openstack.remembered import Remembered
 from leasehold.cloud.ports import Aggregate, CloudPermanentError, CloudTransientError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from requests import Response
 
     from leasehold.cloud.openstack.rest import ServiceClient
 
@@ -26,6 +29,7 @@ class OpenStackAggregates:
 
     def __init__(self, nova: ServiceClient) -> None:
         self._nova = nova
+        self._numbers: Remembered[int] = Remembered()
 
     def get(self, name: str) -> Aggregate | None:
         """Return the aggregate, or None."""
@@ -50,8 +54,8 @@ class OpenStackAggregates:
         if not lacking:
             return found
         later = (HTTPStatus.BAD_REQUEST,) if ZONE in lacking else ()
-        self._act(call, found.id, "set_metadata", {"metadata": lacking}, later=later)
-        return self._known(call, name)
+        answer = self._act(call, found.id, "set_metadata", {"metadata": lacking}, later=later)
+        return _read(answer.json()["aggregate"])
 
     def add_host(self, name: str, service_host: str) -> None:
         """Add the host to the aggregate.
@@ -60,10 +64,13 @@ class OpenStackAggregates:
         would be in two zones or its servers would change zone.
         """
         call = "aggregates.add_host"
-        aggregate = self._known(call, name)
-        if service_host in aggregate.hosts:
-            return
-        status = self._act(call, aggregate.id, "add_host", {"host": service_host}, fine=(HTTPStatus.CONFLICT,))
+        status = self._act_at_once(call, name, "add_host", service_host)
+        if status is None:
+            aggregate = self._known(call, name)
+            if service_host in aggregate.hosts:
+                return
+            added = self._act(call, aggregate.id, "add_host", {"host": service_host}, fine=(HTTPStatus.CONFLICT,))
+            status = added.status_code
         if status == HTTPStatus.CONFLICT and service_host not in self._known(call, name).hosts:
             text = f"nova {call}: {service_host} cannot join {name} now; it has servers or is in another zone"
             raise CloudTransientError(text)
@@ -71,6 +78,8 @@ class OpenStackAggregates:
     def remove_host(self, name: str, service_host: str) -> None:
         """Remove the host from the aggregate; raises CloudTransientError when its servers would change zone."""
         call = "aggregates.remove_host"
+        if self._act_at_once(call, name, "remove_host", service_host) is not None:
+            return
         aggregate = self._find(call, name)
         if aggregate is not None and service_host in aggregate.hosts:
             self._act(call, aggregate.id, "remove_host", {"host": service_host}, fine=(HTTPStatus.NOT_FOUND,))
@@ -86,7 +95,9 @@ class OpenStackAggregates:
         self._nova.call(call, "DELETE", f"{PATH}/{aggregate.id}", VERSION, fine=(HTTPStatus.NOT_FOUND,))
 
     def _all(self, call: str) -> Sequence[Aggregate]:
-        return [_read(row) for row in self._nova.get(call, PATH, VERSION)["aggregates"]]
+        found = [_read(row) for row in self._nova.get(call, PATH, VERSION)["aggregates"]]
+        self._numbers.only({each.name: each.id for each in found})
+        return found
 
     def _find(self, call: str, name: str) -> Aggregate | None:
         return next((each for each in self._all(call) if each.name == name), None)
@@ -100,8 +111,23 @@ class OpenStackAggregates:
     def _create(self, call: str, name: str, zone: str | None) -> Aggregate:
         """Create the aggregate; a 409, because another process has just created it, counts as success."""
         body = {"aggregate": {"name": name, ZONE: zone}}
-        self._nova.call(call, "POST", PATH, VERSION, json=body, fine=(HTTPStatus.CONFLICT,))
-        return self._known(call, name)
+        answer = self._nova.call(call, "POST", PATH, VERSION, json=body, fine=(HTTPStatus.CONFLICT,))
+        if answer.status_code == HTTPStatus.CONFLICT:
+            return self._known(call, name)
+        number = self._numbers.see(name, answer.json()["aggregate"]["id"])
+        return Aggregate(number, name, zone, metadata={}, hosts=frozenset())
+
+    def _act_at_once(self, call: str, name: str, action: str, service_host: str) -> int | None:
+        """Do it to an aggregate whose number is known; return the status, or None if it is not known or is no more."""
+        number = self._numbers.get(name)
+        if number is None:
+            return None
+        fine = (HTTPStatus.CONFLICT,) if action == "add_host" else ()
+        done = self._act(call, number, action, {"host": service_host}, fine=(*fine, HTTPStatus.NOT_FOUND))
+        if done.status_code == HTTPStatus.NOT_FOUND:
+            self._numbers.forget(name)
+            return None
+        return done.status_code
 
     def _act(
         self,
@@ -112,10 +138,10 @@ class OpenStackAggregates:
         *,
         fine: Sequence[int] = (),
         later: Sequence[int] = (),
-    ) -> int:
+    ) -> Response:
         path = f"{PATH}/{number}/action"
         body = {action: dict(arguments)}
-        return self._nova.call(call, "POST", path, VERSION, json=body, fine=fine, later=later).status_code
+        return self._nova.call(call, "POST", path, VERSION, json=body, fine=fine, later=later)
 
 
 def _read(row: Mapping[str, Any]) -> Aggregate:

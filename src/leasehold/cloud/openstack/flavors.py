@@ -45,7 +45,7 @@ class OpenStackFlavors:
         another flavor has the name.
         """
         call = "flavors.ensure"
-        there = self._find(call, flavor.id)
+        there = self._alone(call, flavor.id)
         if there is not None and replace(there, projects=flavor.projects, extra_specs=flavor.extra_specs) == flavor:
             self._put_specs_right(call, there, flavor)
             return
@@ -60,13 +60,11 @@ class OpenStackFlavors:
     def grant(self, flavor_id: str, project_id: str) -> None:
         """Let a project use the private flavor; CloudPermanentError when it is public or does not exist."""
         call = "flavors.grant"
-        flavor = self._find(call, flavor_id)
-        if flavor is None:
-            raise CloudPermanentError(f"nova {call}: there is no flavor {flavor_id}")
-        if flavor.public:
+        status = self._act(call, flavor_id, "addTenantAccess", project_id, HTTPStatus.CONFLICT)
+        # The project has it already, or there is no access list.
+        flavor = self._alone(call, flavor_id) if status == HTTPStatus.CONFLICT else None
+        if flavor is not None and flavor.public:
             raise CloudPermanentError(f"nova {call}: flavor {flavor_id} is public and has no access list")
-        if project_id not in flavor.projects:
-            self._act(call, flavor_id, "addTenantAccess", project_id, HTTPStatus.CONFLICT)
 
     def revoke(self, flavor_id: str, project_id: str) -> None:
         """Withdraw the project's access."""
@@ -88,10 +86,15 @@ class OpenStackFlavors:
             self._nova.call(call, "POST", f"{_path(flavor_id)}/os-extra_specs", VERSION, json=body)
 
     def _find(self, call: str, flavor_id: str) -> Flavor | None:
+        found = self._alone(call, flavor_id)
+        return None if found is None else self._with_access(call, found)
+
+    def _alone(self, call: str, flavor_id: str) -> Flavor | None:
+        """Return the flavor without its access list."""
         found = self._nova.get(call, _path(flavor_id), VERSION, none_on=(HTTPStatus.NOT_FOUND,))
         # An id that a user sends, such as "detail" or "..", may lead to another resource of Nova, without a flavor.
         row = found.get("flavor") if found else None
-        return None if row is None else self._with_access(call, _read(row))
+        return None if row is None else _read(row)
 
     def _with_access(self, call: str, flavor: Flavor) -> Flavor:
         if flavor.public:
@@ -101,9 +104,9 @@ class OpenStackFlavors:
         rows = found["flavor_access"] if found else ()
         return replace(flavor, projects=frozenset(row["tenant_id"] for row in rows))
 
-    def _act(self, call: str, flavor_id: str, action: str, project_id: str, fine: int) -> None:
-        body = {action: {"tenant": project_id}}
-        self._nova.call(call, "POST", f"{_path(flavor_id)}/action", VERSION, json=body, fine=(fine,))
+    def _act(self, call: str, flavor_id: str, action: str, project_id: str, fine: int) -> int:
+        path, body = f"{_path(flavor_id)}/action", {action: {"tenant": project_id}}
+        return self._nova.call(call, "POST", path, VERSION, json=body, fine=(fine,)).status_code
 
 
 def _path(flavor_id: str) -> str:

@@ -15,6 +15,7 @@ from uuid import UUID, uuid5
 import tenacity
 
 from leasehold.cloud.openstack import claims
+from leasehold.cloud.openstack.remembered import Remembered
 from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, Inventory
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class OpenStackProviders:
 
     def __init__(self, placement: ServiceClient) -> None:
         self._placement = placement
+        self._seen: Remembered[Mapping[str, Any]] = Remembered()
 
     def names(self) -> frozenset[str]:
         """Return the names of all providers."""
@@ -62,7 +64,7 @@ class OpenStackProviders:
     def inventories(self, provider: str) -> Mapping[str, Inventory]:
         """Return the provider's inventories by resource class; raises CloudPermanentError when it does not exist."""
         call = "providers.inventories"
-        return self._inventories(call, self._known(call, provider)["uuid"])[0]
+        return self._inventories(call, self._known(call, provider)["uuid"], provider)[0]
 
     def traits(self, provider: str) -> frozenset[str]:
         """Return the provider's traits; raises CloudPermanentError when it does not exist."""
@@ -83,8 +85,8 @@ class OpenStackProviders:
         Raises CloudPermanentError when the parent does not exist, or `name` exists with another parent.
         """
         call = "providers.ensure_child"
-        parent_id = self._known(call, parent)["uuid"]
-        found = self._find(call, name)
+        parent_id = (self._seen.get(parent) or self._known(call, parent))["uuid"]
+        found = self._seen.get(name) or self._find(call, name)
         if found is None:
             # A child that is created again gets the same id: nova-compute caches a host's tree for minutes, and cannot
             # update a second child with the name but another id.
@@ -100,6 +102,7 @@ class OpenStackProviders:
         found = self._find(call, name)
         if found is not None:
             self._placement.call(call, "DELETE", _path(found), VERSION, fine=_NOT_FOUND)
+            self._seen.forget(name)
 
     def ensure_class(self, resource_class: str) -> None:
         """Make sure a custom resource class exists; raises CloudPermanentError unless its name starts with CUSTOM_."""
@@ -117,9 +120,9 @@ class OpenStackProviders:
     def set_inventory(self, provider: str, resource_class: str, inventory: Inventory) -> None:
         """Set the provider's inventory of the class; raises CloudPermanentError for an unknown provider or class."""
         call = "providers.set_inventory"
-        found = self._known(call, provider)
+        found = self._seen.get(provider) or self._known(call, provider)
         path = f"{_path(found)}/inventories"
-        there, generation = self._inventories(call, found["uuid"])
+        there, generation = self._inventories(call, found["uuid"], provider)
         if there.get(resource_class) == inventory:
             return
         body = {**asdict(inventory), "resource_provider_generation": generation}
@@ -144,11 +147,11 @@ class OpenStackProviders:
         claim that held is complete.
         """
         call = "providers.claim_rest"
-        found = self._find(call, provider)
+        found = self._seen.get(provider) or self._find(call, provider)
         if found is None:
             return frozenset()
         uuid = found["uuid"]
-        inventories, _ = self._inventories(call, uuid)
+        inventories, _ = self._inventories(call, uuid, provider)
         there = self._allocations(call, uuid)
         self._allocate(call, provider, claims.to_claim(uuid, inventories, there))
         return frozenset(there.keys() - claims.consumers(uuid))
@@ -157,7 +160,7 @@ class OpenStackProviders:
     def release_claims(self, provider: str) -> None:
         """Remove our claims from the provider, all of them in one write."""
         call = "providers.release_claims"
-        found = self._find(call, provider)
+        found = self._seen.get(provider) or self._find(call, provider)
         if found is not None:
             there = self._allocations(call, found["uuid"])
             self._allocate(call, provider, claims.to_release(found["uuid"], there))
@@ -177,9 +180,9 @@ class OpenStackProviders:
         )
 
     def _allocations(self, call: str, uuid: str) -> Mapping[str, Any]:
-        found = self._placement.get(call, f"/resource_providers/{uuid}/allocations", claims.VERSION)
-        allocations: Mapping[str, Any] = found["allocations"]
-        return allocations
+        path = f"/resource_providers/{uuid}/allocations"
+        found = self._placement.get(call, path, claims.VERSION, none_on=_NOT_FOUND)
+        return found["allocations"] if found else {}
 
     def _allocate(self, call: str, provider: str, body: Mapping[str, Any]) -> None:
         """Write allocations of several consumers, all or none; raises _GenerationConflictError if others were first."""
@@ -201,8 +204,12 @@ class OpenStackProviders:
         conflicting = error.get("code") == "placement.concurrent_update"
         raise _GenerationConflictError(text) if conflicting else CloudTransientError(text)
 
-    def _inventories(self, call: str, uuid: str) -> tuple[dict[str, Inventory], int]:
-        found = self._placement.get(call, f"/resource_providers/{uuid}/inventories", VERSION)
+    def _inventories(self, call: str, uuid: str, provider: str) -> tuple[dict[str, Inventory], int]:
+        """Return the inventories, and the provider's generation; raises CloudTransientError if it is no more."""
+        found = self._placement.get(call, f"/resource_providers/{uuid}/inventories", VERSION, none_on=_NOT_FOUND)
+        if found is None:
+            self._seen.forget(provider)
+            raise CloudTransientError(f"placement {call}: there is no provider {provider} any longer")
         inventories = {
             name: Inventory(**{field: row[field] for field in _FIELDS}) for name, row in found["inventories"].items()
         }
@@ -210,7 +217,8 @@ class OpenStackProviders:
 
     def _find(self, call: str, name: str) -> Mapping[str, Any] | None:
         rows = self._placement.get(call, "/resource_providers", VERSION, {"name": name})["resource_providers"]
-        return next((row for row in rows if row["name"] == name), None)
+        row = next((row for row in rows if row["name"] == name), None)
+        return None if row is None else self._seen.see(name, row)
 
     def _known(self, call: str, name: str) -> Mapping[str, Any]:
         found = self._find(call, name)

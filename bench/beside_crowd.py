@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from bench.crowd import CLIENTS, EACH, HOSTS, VERBS, Spent, crowd, measured
 from bench.deployment import running
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from tests.processes import Program
     from tests.servers import Server
 
-Side = tuple["Sequence[Program]", "Sequence[Client]"]
+Side: TypeAlias = "tuple[Sequence[Program], Sequence[Client]]"
+"""The API processes of a checkout, and their clients."""
 ROUNDS: Final = 5
 FIGURES: Final[dict[str, Callable[[Spent], float]]] = {
     "/s": lambda spent: spent.rate,

@@ -96,7 +96,7 @@ def _stay(allowed: set[int]) -> None:
             try:
                 _move_all(better)
             except OSError as error:
-                log.warning("The threads of this process run on any processor: %s.", error.strerror)
+                log.warning("The threads of this process stay where they are from now on: %s.", error.strerror)
                 return
             at = better
         before = now

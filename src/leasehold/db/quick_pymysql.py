@@ -64,7 +64,7 @@ class QuickResult(MySQLResult):
             packet = connection._read_packet()  # noqa: SLF001 - as the driver does it
             if self._check_packet_is_eof(packet):  # type: ignore[attr-defined]  # not in its stub
                 break
-            rows.append(self._row(packet.get_all_data()))
+            rows.append(self._read_row_from_packet(packet))
         self.connection = None
         self.affected_rows, self.rows = len(rows), tuple(rows)
 

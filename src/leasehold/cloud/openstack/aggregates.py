@@ -63,14 +63,13 @@ class OpenStackAggregates:
         Raises CloudPermanentError when the aggregate or the host does not exist, and CloudTransientError when the host
         would be in two zones or its servers would change zone.
         """
-        call = "aggregates.add_host"
-        status = self._act_at_once(call, name, "add_host", service_host)
+        call, fine = "aggregates.add_host", (HTTPStatus.CONFLICT,)
+        status = self._act_at_once(call, name, "add_host", service_host, fine)
         if status is None:
             aggregate = self._known(call, name)
             if service_host in aggregate.hosts:
                 return
-            added = self._act(call, aggregate.id, "add_host", {"host": service_host}, fine=(HTTPStatus.CONFLICT,))
-            status = added.status_code
+            status = self._act(call, aggregate.id, "add_host", {"host": service_host}, fine=fine).status_code
         if status == HTTPStatus.CONFLICT and service_host not in self._known(call, name).hosts:
             text = f"nova {call}: {service_host} cannot join {name} now; it has servers or is in another zone"
             raise CloudTransientError(text)
@@ -117,12 +116,13 @@ class OpenStackAggregates:
         number = self._numbers.see(name, answer.json()["aggregate"]["id"])
         return Aggregate(number, name, zone, metadata={}, hosts=frozenset())
 
-    def _act_at_once(self, call: str, name: str, action: str, service_host: str) -> int | None:
+    def _act_at_once(
+        self, call: str, name: str, action: str, service_host: str, fine: Sequence[int] = ()
+    ) -> int | None:
         """Do it to an aggregate whose number is known; return the status, or None if it is not known or is no more."""
         number = self._numbers.get(name)
         if number is None:
             return None
-        fine = (HTTPStatus.CONFLICT,) if action == "add_host" else ()
         done = self._act(call, number, action, {"host": service_host}, fine=(*fine, HTTPStatus.NOT_FOUND))
         if done.status_code == HTTPStatus.NOT_FOUND:
             self._numbers.forget(name)

@@ -218,7 +218,10 @@ class OpenStackProviders:
     def _find(self, call: str, name: str) -> Mapping[str, Any] | None:
         rows = self._placement.get(call, "/resource_providers", VERSION, {"name": name})["resource_providers"]
         row = next((row for row in rows if row["name"] == name), None)
-        return None if row is None else self._seen.see(name, row)
+        if row is None:
+            self._seen.forget(name)
+            return None
+        return self._seen.see(name, row)
 
     def _known(self, call: str, name: str) -> Mapping[str, Any]:
         found = self._find(call, name)

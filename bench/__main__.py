@@ -112,7 +112,7 @@ BENCHMARKS = {
     "binding": Benchmark(binding.run, 240),
     "upstream": Benchmark(upstream.run, 50),
     "cloud": Benchmark(cloud.run, 75),
-    "peers": Benchmark(peers.run, 2_400, fair=True),
+    "peers": Benchmark(peers.run, 720, fair=True),
 }
 """In the order of the page; each one starts what it needs and leaves nothing behind."""
 

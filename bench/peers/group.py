@@ -51,7 +51,7 @@ class Sizes:
     kills: int = 5
 
 
-QUICK: Final = Sizes(present=(10, 1_000), rounds=1, writes=32, lists=32, changes=60, kills=1)
+QUICK: Final = Sizes(present=(10, 1_000), rounds=1, writes=32, lists=32, changes=60, kills=2)
 
 
 def run(*, quick: bool = False) -> list[Row]:

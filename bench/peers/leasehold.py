@@ -53,6 +53,8 @@ class Store:
     def create(self) -> None:
         """Make a new, empty database the one that is used."""
         if isinstance(self._server, GaleraCluster):
+            # One node was lost if the service was killed before.
+            self._server.mend()
             self._urls = self._server.create_database()
         else:
             self._urls = [self._server.create_database()]

@@ -55,7 +55,7 @@ class Others:
     def _boot(self) -> None:
         """Boot servers that live for some hours; the cloud takes another time to move servers from now on."""
         servers = self.site.world.cloud.servers
-        servers.take_to_migrate(self.rng.uniform(0, SLOWEST_MOVE))
+        servers.take_to("migrate", self.rng.uniform(0, SLOWEST_MOVE))
         for name in ("web", *[SPOT] * SPOTS):
             server = servers.boot(name, "common", "m1.small", preemptible=name == SPOT)
             self.booted[f"{name}: {server.status}"] += 1

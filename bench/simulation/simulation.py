@@ -156,7 +156,7 @@ class Simulation:
 
     def _vary_deletions(self) -> None:
         """Let the cloud take another time to delete a server."""
-        self._site.world.cloud.servers.take_to_delete(self._rng.uniform(0, SLOWEST_DELETION.total_seconds()))
+        self._site.world.cloud.servers.take_to("delete", self._rng.uniform(0, SLOWEST_DELETION.total_seconds()))
 
     def _purge(self) -> None:
         """Do what operators do every day."""

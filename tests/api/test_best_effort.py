@@ -63,7 +63,7 @@ def test_a_timeout_is_an_error_for_older_clients(
     client: Client, new: Client, admin: Client, shared: str, service: Service, clock: Clock
 ) -> None:
     cloud: Any = service.cloud
-    cloud.servers.take_to_migrate(7200)
+    cloud.servers.take_to("migrate", 7200)
     crowded = cloud.servers.boot("theirs", "alt", "m1.small").service_host
     admin.but(version="1.2").ask("POST", "/v1/os-hosts", {"name": crowded, "pool": "shared"})
     large = hosts(2, resource_properties='[">", "$memory_mb", "8192"]')

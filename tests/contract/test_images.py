@@ -117,7 +117,7 @@ def test_a_server_takes_its_uploads_with_it(cloud: SandboxCloud, server: Server)
 
 
 def test_a_server_that_is_being_removed_is_not_copied(cloud: SandboxCloud, server: Server) -> None:
-    cloud.servers.take_to_delete(60)
+    cloud.servers.take_to("delete", 60)
     cloud.servers.delete(server.id)
     with pytest.raises(CloudTransientError, match="DELETING"):
         cloud.images.snapshot(server.id, "a", "demo", marks("r"))

@@ -17,6 +17,7 @@ from leasehold.cloud.sandbox.cloud import VERBS, sandbox
 from leasehold.cloud.sandbox.faults import Fault, Faults
 from leasehold.cmd.sandbox import add_commands
 from leasehold_nova.decision import FilterOptions
+from tests.boots import begin_boot, claim_boot, land_boot
 from tests.contract.lab import SandboxLab, unique
 from tests.databases import opened
 from tests.db.examples import statements
@@ -124,7 +125,7 @@ def test_a_database_in_trouble_is_a_cloud_in_trouble(tmp_path: Path) -> None:
 def test_a_server_is_deleting_for_a_while_and_then_gone(sandbox_lab: SandboxLab) -> None:
     clock = Clock()
     cloud = sandbox(sandbox_lab.engine, clock=clock.now)
-    cloud.servers.take_to_delete(30)
+    cloud.servers.take_to("delete", 30)
     server = cloud.servers.boot("a", "demo", "m1.small")
     assert server.service_host is not None
     provider = next(h for h in cloud.hypervisors.list() if h.service_host == server.service_host).hypervisor_hostname
@@ -137,7 +138,7 @@ def test_a_server_is_deleting_for_a_while_and_then_gone(sandbox_lab: SandboxLab)
     assert not cloud.servers.on_host(server.service_host)
     assert not cloud.servers.find(server.id)
     assert cloud.providers.usages(provider) == {}
-    cloud.servers.take_to_delete(0)
+    cloud.servers.take_to("delete", 0)
     another = cloud.servers.boot("b", "demo", "m1.small")
     assert cloud.servers.all() == [another]
 
@@ -145,7 +146,7 @@ def test_a_server_is_deleting_for_a_while_and_then_gone(sandbox_lab: SandboxLab)
 def test_a_server_migrates_for_a_while_and_uses_both_hosts(sandbox_lab: SandboxLab) -> None:
     clock = Clock()
     cloud = sandbox(sandbox_lab.engine, clock=clock.now)
-    cloud.servers.take_to_migrate(30)
+    cloud.servers.take_to("migrate", 30)
     server = cloud.servers.boot("a", "demo", "m1.small")
     assert server.service_host == ROOMIEST
     cloud.servers.migrate(server.id)
@@ -166,7 +167,7 @@ def test_a_server_migrates_for_a_while_and_uses_both_hosts(sandbox_lab: SandboxL
 
 
 def test_a_server_that_is_deleted_while_it_migrates_leaves_nothing(cloud: SandboxCloud) -> None:
-    cloud.servers.take_to_migrate(30)
+    cloud.servers.take_to("migrate", 30)
     server = cloud.servers.boot("a", "demo", "m1.small")
     cloud.servers.migrate(server.id)
     cloud.servers.delete(server.id)
@@ -175,7 +176,7 @@ def test_a_server_that_is_deleted_while_it_migrates_leaves_nothing(cloud: Sandbo
 
 
 def test_only_active_servers_migrate_and_only_from_hosts_that_are_up(cloud: SandboxCloud) -> None:
-    cloud.servers.take_to_delete(30)
+    cloud.servers.take_to("delete", 30)
     server = cloud.servers.boot("a", "demo", "m1.small")
     cloud.hypervisors.fail(str(server.service_host))
     with pytest.raises(CloudPermanentError, match="down"):
@@ -189,7 +190,7 @@ def test_only_active_servers_migrate_and_only_from_hosts_that_are_up(cloud: Sand
 def test_a_server_is_shelved_for_a_while_and_keeps_its_place_until_it_is_offloaded(sandbox_lab: SandboxLab) -> None:
     clock = Clock()
     cloud = sandbox(sandbox_lab.engine, clock=clock.now)
-    cloud.servers.take_to_shelve(30)
+    cloud.servers.take_to("shelve", 30)
     server = cloud.servers.boot("a", "demo", "m1.small")
     cloud.servers.shelve(server.id)
     for verb in (cloud.servers.shelve, cloud.servers.offload, cloud.servers.migrate):
@@ -214,7 +215,7 @@ def test_a_server_is_shelved_for_a_while_and_keeps_its_place_until_it_is_offload
 def test_a_server_is_suspended_for_a_while(sandbox_lab: SandboxLab) -> None:
     clock = Clock()
     cloud = sandbox(sandbox_lab.engine, clock=clock.now)
-    cloud.servers.take_to_suspend(30)
+    cloud.servers.take_to("suspend", 30)
     server = cloud.servers.boot("a", "demo", "m1.small")
     cloud.servers.suspend(server.id)
     for verb in (cloud.servers.suspend, cloud.servers.migrate, cloud.servers.shelve, cloud.servers.resume):
@@ -231,7 +232,7 @@ def test_a_server_is_suspended_for_a_while(sandbox_lab: SandboxLab) -> None:
 
 def test_only_an_active_server_is_suspended(cloud: SandboxCloud) -> None:
     server = cloud.servers.boot("a", "demo", "m1.small")
-    cloud.servers.take_to_migrate(30)
+    cloud.servers.take_to("migrate", 30)
     cloud.servers.migrate(server.id)
     with pytest.raises(CloudTransientError, match="on its way"):
         cloud.servers.suspend(server.id)
@@ -239,7 +240,7 @@ def test_only_an_active_server_is_suspended(cloud: SandboxCloud) -> None:
 
 def test_only_an_active_server_is_shelved(cloud: SandboxCloud) -> None:
     server = cloud.servers.boot("a", "demo", "m1.small")
-    cloud.servers.take_to_migrate(30)
+    cloud.servers.take_to("migrate", 30)
     cloud.servers.migrate(server.id)
     with pytest.raises(CloudTransientError, match="on its way"):
         cloud.servers.shelve(server.id)
@@ -251,37 +252,37 @@ def test_only_an_active_server_is_shelved(cloud: SandboxCloud) -> None:
 
 
 def test_a_boot_in_steps_is_a_boot(cloud: SandboxCloud) -> None:
-    boot = cloud.servers.begin_boot(BootOrder("a", "demo", "m1.small"))
+    boot = begin_boot(cloud.servers, BootOrder("a", "demo", "m1.small"))
     assert not cloud.servers.all()
     assert cloud.providers.claim_rest("cmp-07") == frozenset()
-    boot = cloud.servers.claim_boot(boot)
+    boot = claim_boot(cloud.servers, boot)
     assert [(each.service_host, each.status) for each in cloud.servers.all()] == [(None, "BUILD")]
     assert cloud.providers.claim_rest(ROOMIEST) == {boot.server.id}
-    cloud.servers.land_boot(boot)
+    land_boot(cloud.servers, boot)
     assert cloud.servers.all() == cloud.servers.on_host(ROOMIEST) == [boot.server]
 
 
 def test_a_boot_that_is_deleted_on_its_way_never_lands(cloud: SandboxCloud) -> None:
-    boot = cloud.servers.claim_boot(cloud.servers.begin_boot(BootOrder("a", "demo", "m1.small")))
+    boot = claim_boot(cloud.servers, begin_boot(cloud.servers, BootOrder("a", "demo", "m1.small")))
     cloud.servers.delete(boot.server.id)
-    cloud.servers.land_boot(boot)
+    land_boot(cloud.servers, boot)
     assert not cloud.servers.all()
 
 
 def test_a_boot_that_claims_after_us_is_refused(cloud: SandboxCloud) -> None:
-    boot = cloud.servers.begin_boot(BootOrder("a", "demo", "m1.small"))
+    boot = begin_boot(cloud.servers, BootOrder("a", "demo", "m1.small"))
     cloud.providers.claim_rest(ROOMIEST)
-    boot = cloud.servers.claim_boot(boot)
-    cloud.servers.land_boot(boot)
+    boot = claim_boot(cloud.servers, boot)
+    land_boot(cloud.servers, boot)
     assert [(each.service_host, each.status) for each in cloud.servers.all()] == [(None, "ERROR")]
     assert "no room" in str(cloud.servers.fault(boot.server.id))
 
 
 def test_a_boot_that_has_passed_the_scheduler_gets_room_on_a_host_that_is_disabled_since(cloud: SandboxCloud) -> None:
     """As at Placement: a disabled service keeps the scheduler away, and nobody else."""
-    boot = cloud.servers.begin_boot(BootOrder("a", "demo", "m1.small"))
+    boot = begin_boot(cloud.servers, BootOrder("a", "demo", "m1.small"))
     cloud.hypervisors.set_health(ROOMIEST, enabled=False)
-    cloud.servers.land_boot(cloud.servers.claim_boot(boot))
+    land_boot(cloud.servers, claim_boot(cloud.servers, boot))
     assert [each.id for each in cloud.servers.on_host(ROOMIEST)] == [boot.server.id]
 
 

@@ -60,7 +60,7 @@ class Disturber:
     def make_good(self) -> None:
         """Undo all lasting disturbances, so that the managers can become idle."""
         self.cloud.faults.clear()
-        self.cloud.servers.take_to_delete(0)
+        self.cloud.servers.take_to("delete", 0)
         for host in HOSTS:
             self.cloud.hypervisors.recover(host)
 
@@ -78,8 +78,8 @@ class Disturber:
             "slow cloud": lambda: self._fault(latency_ms=self.rng.randint(50, 1500)),
             **{kind: partial(self._fault, error) for kind, error in errors.items()},
             "no faults": self.cloud.faults.clear,
-            "slow deletion": lambda: self.cloud.servers.take_to_delete(self.rng.randint(1, 4)),
-            "quick deletion": lambda: self.cloud.servers.take_to_delete(0),
+            "slow deletion": lambda: self.cloud.servers.take_to("delete", self.rng.randint(1, 4)),
+            "quick deletion": lambda: self.cloud.servers.take_to("delete", 0),
             "kill an API": lambda: self._kill(self.rng.choice(site.apis)),
             "kill a manager": lambda: self._kill(self.rng.choice(site.managers)),
             **database,

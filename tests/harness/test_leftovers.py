@@ -35,7 +35,7 @@ def test_a_server_whose_slow_removal_has_come_to_its_end_is_not_left(world: Worl
     run_manager(world)
     part = lease.reservations[0].id
     assert world.cloud.servers.boot(part, PROJECT, FLAVOR, [part]).service_host == "cmp-01"
-    world.cloud.servers.take_to_delete(4)
+    world.cloud.servers.take_to("delete", 4)
     run_for(world, hours=1)
     assert world.get(lease).status == "TERMINATING"
     run_for(world, minutes=1)
@@ -50,7 +50,7 @@ def test_a_server_that_runs_when_its_lease_is_over_is_left(world: World, *, dele
     server = world.cloud.servers.boot(lease.reservations[0].id, PROJECT, FLAVOR)
     assert server.service_host is not None
     if deleted:
-        world.cloud.servers.take_to_delete(4)
+        world.cloud.servers.take_to("delete", 4)
         world.cloud.servers.delete(server.id)
         world.delete(lease)
     [found] = reported(world)

@@ -125,7 +125,7 @@ def test_a_lease_that_waits_for_the_servers_of_another_is_seen_as_late() -> None
     first = Wish(1, 1, "scheduled", 0, 2 * HOUR, HOUR, ONE, AS_PROMISED, lead=HOUR)
     second = replace(first, job=2, moment=60, lead=first.length + HOUR - 60)
     with open_site(1, settings=hasty) as site:
-        site.agenda.at(site.now() + timedelta(hours=2.5), lambda: site.world.cloud.servers.take_to_delete(300))
+        site.agenda.at(site.now() + timedelta(hours=2.5), lambda: site.world.cloud.servers.take_to("delete", 300))
         report = Simulation(site, [first, second], timedelta(hours=4), SEED).run()
     (late,) = report.watch.late
     assert (late.name, late.by >= timedelta(minutes=4)) == ("job-2", True)

@@ -110,7 +110,7 @@ def test_each_begins_for_itself(database_url: str) -> None:
         first, lost, plain, deleted = (world.lease(hosts(), start=1, end=2) for _ in range(4))
         run_manager(world)
         world.boot(left)
-        world.cloud.servers.take_to_delete(300)
+        world.cloud.servers.take_to("delete", 300)
         world.clock.set(world.hour(1))
         made = [first, lost, waits, plain, deleted]
         claims = claims_of(world, made)

@@ -135,7 +135,7 @@ def test_a_reason_names_no_host_to_who_may_not_list_them(target: World) -> None:
     second = target.lease(HOST, start_date=border, end_date=target.date(minutes=20))
     target.wait(seconds=1)
     target.boot("m1.small", first["reservations"][0]["id"])
-    target.cloud.servers.take_to_delete(180)
+    target.cloud.servers.take_to("delete", 180)
     target.wait(minutes=6)
     seen = 0
     for lease in (first, second):

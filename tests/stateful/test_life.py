@@ -460,7 +460,7 @@ class Life(RuleBasedStateMachine):
 
     @rule(seconds=st.sampled_from([0, 0, 20, 400]))
     def delete_servers_slowly(self, seconds: int) -> None:
-        self.world.cloud.servers.take_to_delete(seconds)
+        self.world.cloud.servers.take_to("delete", seconds)
 
     @precondition(lambda self: not self.faulty)
     @rule(which=CHOICE, what=st.sampled_from(["host", "flavor", "class", "address", "pool"]))
@@ -619,7 +619,7 @@ class Life(RuleBasedStateMachine):
     def teardown(self) -> None:
         try:
             self.past.check(self.world)
-            self.world.cloud.servers.take_to_delete(0)
+            self.world.cloud.servers.take_to("delete", 0)
             for lease in self._leases():
                 self.world.delete(lease)
             self.catch_up()

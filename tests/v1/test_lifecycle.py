@@ -87,7 +87,7 @@ def test_lifecycle_2_1_a_start_waits_for_servers_that_linger(cloud_world: World)
     second = cloud_world.lease(HOST, start_date=border, end_date=cloud_world.date(minutes=20))
     cloud_world.wait(seconds=1)
     cloud_world.boot("m1.small", first["reservations"][0]["id"])
-    cloud_world.cloud.servers.take_to_delete(180)
+    cloud_world.cloud.servers.take_to("delete", 180)
     cloud_world.wait(minutes=6)
     waiting = cloud_world.get(f"/leases/{second['id']}", headers={"OpenStack-API-Version": "reservation 1.1"})["lease"]
     assert waiting["status"] in {"PENDING", "STARTING"}

@@ -82,7 +82,7 @@ class Observation:
                 providers=_Providers(real.providers, _Seen(self._providers), _Seen(self._classes), note),
                 networks=_Networks(real.networks, note),
                 server_groups=None,
-                actions=_Actions(note),
+                actions=_Actions(None, note),
             )
         )
         return tuple(note)
@@ -135,21 +135,26 @@ class _Seen(Generic[Value]):
         return [value for value in both.values() if value is not None]
 
 
-class _Actions:
+class _Port(Generic[Value]):
+    """A port that reads from the real one, and notes writes under its own name and that of the verb."""
+
+    def __init__(self, real: Value, note: Note) -> None:
+        self._real, self._note = real, note
+
+    def _withhold(self, verb: str, what: str, *, hurts: bool = False) -> None:
+        port = type(self).__name__.removeprefix("_").lower()
+        self._note.append(WithheldWrite(f"{port}.{verb}", what, hurts))
+
+
+class _Actions(_Port[None]):
     """Implements `ports.Actions`."""
 
-    def __init__(self, note: Note) -> None:
-        self._note = note
-
     def perform(self, what: str, action: Callable[[], None]) -> None:  # noqa: ARG002 - noted, not executed
-        self._note.append(WithheldWrite("actions.perform", what))
+        self._withhold("perform", what)
 
 
-class _Hypervisors:
+class _Hypervisors(_Port["Hypervisors"]):
     """Implements `ports.Hypervisors`."""
-
-    def __init__(self, real: Hypervisors, note: Note) -> None:
-        self._real, self._note = real, note
 
     def list(self) -> Sequence[Hypervisor]:
         return self._real.list()
@@ -159,11 +164,11 @@ class _Hypervisors:
 
     def disable(self, service_host: str, reason: str) -> None:
         if any(each.enabled for each in self._behind(service_host)):
-            self._note.append(WithheldWrite("hypervisors.disable", f"host {service_host} is not disabled: {reason}"))
+            self._withhold("disable", f"host {service_host} is not disabled: {reason}")
 
     def enable(self, service_host: str, reason: str) -> None:
         if any(not each.enabled and each.disabled_reason == reason for each in self._behind(service_host)):
-            self._note.append(WithheldWrite("hypervisors.enable", f"host {service_host} is still disabled: {reason}"))
+            self._withhold("enable", f"host {service_host} is still disabled: {reason}")
 
     def _behind(self, service_host: str) -> Sequence[Hypervisor]:
         return [each for each in self._real.list() if each.service_host == service_host]
@@ -182,55 +187,53 @@ def _differences(there: Aggregate, zone: str | None, metadata: Mapping[str, str 
         yield f"still has the metadata {', '.join(extra)}"
 
 
-class _Aggregates:
+class _Aggregates(_Port[_Seen[Aggregate]]):
     """Implements `ports.Aggregates`."""
 
-    def __init__(self, seen: _Seen[Aggregate], note: Note) -> None:
-        self._seen, self._note = seen, note
-
     def get(self, name: str) -> Aggregate | None:
-        return self._seen.get(name)
+        return self._real.get(name)
 
     def list(self) -> Sequence[Aggregate]:
-        return self._seen.all()
+        return self._real.all()
 
     def ensure(self, name: str, zone: str | None, metadata: Mapping[str, str | None]) -> Aggregate:
-        there = self._seen.get(name)
+        there = self._real.get(name)
         if there is None:
             differences = ["does not exist"]
             wanted = Aggregate(0, name, zone, merged({}, metadata), frozenset())
         else:
             differences = [*_differences(there, zone, metadata)]
             wanted = replace(there, zone=zone, metadata=merged(there.metadata, metadata))
-        self._note.extend(WithheldWrite("aggregates.ensure", f"aggregate {name} {each}") for each in differences)
-        self._seen.put(name, wanted)
+        for each in differences:
+            self._withhold("ensure", f"aggregate {name} {each}")
+        self._real.put(name, wanted)
         return wanted
 
     def add_host(self, name: str, service_host: str) -> None:
-        there = self._seen.get(name)
+        there = self._real.get(name)
         if there is None:
             raise CloudPermanentError(f"there is no aggregate {name}")
         if service_host not in there.hosts:
-            self._note.append(WithheldWrite("aggregates.add_host", f"host {service_host} is not in aggregate {name}"))
-            self._seen.put(name, replace(there, hosts=there.hosts | {service_host}))
+            self._withhold("add_host", f"host {service_host} is not in aggregate {name}")
+            self._real.put(name, replace(there, hosts=there.hosts | {service_host}))
 
     def remove_host(self, name: str, service_host: str) -> None:
-        there = self._seen.get(name)
+        there = self._real.get(name)
         if there is not None and service_host in there.hosts:
-            self._note.append(WithheldWrite("aggregates.remove_host", f"host {service_host} is in aggregate {name}"))
-            self._seen.put(name, replace(there, hosts=there.hosts - {service_host}))
+            self._withhold("remove_host", f"host {service_host} is in aggregate {name}")
+            self._real.put(name, replace(there, hosts=there.hosts - {service_host}))
 
     def delete(self, name: str) -> None:
-        if self._seen.get(name) is not None:
-            self._note.append(WithheldWrite("aggregates.delete", f"aggregate {name} exists"))
-            self._seen.put(name, None)
+        if self._real.get(name) is not None:
+            self._withhold("delete", f"aggregate {name} exists")
+            self._real.put(name, None)
 
 
-class _Flavors:
+class _Flavors(_Port["Flavors"]):
     """Implements `ports.Flavors`; converge uses single flavors only, so each flavor is read on first use."""
 
     def __init__(self, real: Flavors, note: Note) -> None:
-        self._real, self._note = real, note
+        super().__init__(real, note)
         self._noted: dict[str, Flavor | None] = {}
 
     def get(self, flavor_id: str) -> Flavor | None:
@@ -247,9 +250,9 @@ class _Flavors:
         # Replacing a flavor empties its access list.
         projects = frozenset[str]()
         if there is None:
-            self._note.append(WithheldWrite("flavors.ensure", f"flavor {flavor.id} does not exist"))
+            self._withhold("ensure", f"flavor {flavor.id} does not exist")
         elif replace(there, projects=flavor.projects) != flavor:
-            self._note.append(WithheldWrite("flavors.ensure", f"flavor {flavor.id} is not as the reservation needs it"))
+            self._withhold("ensure", f"flavor {flavor.id} is not as the reservation needs it")
         else:
             projects = there.projects
         self._noted[flavor.id] = replace(flavor, projects=projects)
@@ -259,26 +262,26 @@ class _Flavors:
         if there is None:
             raise CloudPermanentError(f"there is no flavor {flavor_id}")
         if project_id not in there.projects:
-            self._note.append(WithheldWrite("flavors.grant", f"project {project_id} may not use flavor {flavor_id}"))
+            self._withhold("grant", f"project {project_id} may not use flavor {flavor_id}")
             self._noted[flavor_id] = replace(there, projects=there.projects | {project_id})
 
     def revoke(self, flavor_id: str, project_id: str) -> None:
         there = self.get(flavor_id)
         if there is not None and project_id in there.projects:
-            self._note.append(WithheldWrite("flavors.revoke", f"project {project_id} may use flavor {flavor_id}"))
+            self._withhold("revoke", f"project {project_id} may use flavor {flavor_id}")
             self._noted[flavor_id] = replace(there, projects=there.projects - {project_id})
 
     def delete(self, flavor_id: str) -> None:
         if self.get(flavor_id) is not None:
-            self._note.append(WithheldWrite("flavors.delete", f"flavor {flavor_id} exists"))
+            self._withhold("delete", f"flavor {flavor_id} exists")
             self._noted[flavor_id] = None
 
 
-class _Servers:
+class _Servers(_Port["Servers"]):
     """Implements `ports.Servers`."""
 
     def __init__(self, real: Servers, note: Note) -> None:
-        self._real, self._note = real, note
+        super().__init__(real, note)
         self._shown: dict[str, Server] = {}
         self._gone: set[str] = set()
 
@@ -297,46 +300,39 @@ class _Servers:
     def delete(self, server_id: str) -> None:
         server = self._shown[server_id]
         self._gone.add(server_id)
-        self._note.append(
-            WithheldWrite(
-                "servers.delete", f"server {server_id} runs on {server.service_host}", hurts=not server.preemptible
-            )
-        )
+        self._withhold("delete", f"server {server_id} runs on {server.service_host}", hurts=not server.preemptible)
 
     def migrate(self, server_id: str) -> None:
-        self._leaves("servers.migrate", server_id)
+        self._leaves("migrate", server_id)
 
     def shelve(self, server_id: str) -> None:
-        self._leaves("servers.shelve", server_id)
+        self._leaves("shelve", server_id)
 
     def offload(self, server_id: str) -> None:
-        self._leaves("servers.offload", server_id)
+        self._leaves("offload", server_id)
 
     def suspend(self, server_id: str) -> None:
         server = self._shown[server_id]
-        self._note.append(WithheldWrite("servers.suspend", f"server {server_id} is {server.status}"))
+        self._withhold("suspend", f"server {server_id} is {server.status}")
 
     def _leaves(self, verb: str, server_id: str) -> None:
         server = self._shown[server_id]
         self._gone.add(server_id)
-        self._note.append(WithheldWrite(verb, f"server {server_id} runs on {server.service_host}"))
+        self._withhold(verb, f"server {server_id} runs on {server.service_host}")
 
     def _show(self, servers: Sequence[Server]) -> Sequence[Server]:
         self._shown.update({server.id: server for server in servers})
         return [server for server in servers if server.id not in self._gone]
 
 
-class _Images:
+class _Images(_Port["Images"]):
     """Implements `ports.Images`."""
-
-    def __init__(self, real: Images, note: Note) -> None:
-        self._real, self._note = real, note
 
     def snapshot(self, server_id: str, name: str, project_id: str, metadata: Mapping[str, str]) -> None:  # noqa: ARG002 - the port's signature
         there = self._real.of_reservation(metadata[RESERVATION_OF_IMAGE])
         if any(each.server_id == server_id and each.metadata == metadata and each.status != FAILED for each in there):
             return
-        self._note.append(WithheldWrite("images.snapshot", f"there is no image {name} of server {server_id}"))
+        self._withhold("snapshot", f"there is no image {name} of server {server_id}")
 
     def of_reservation(self, reservation_id: str) -> Sequence[Image]:
         return self._real.of_reservation(reservation_id)
@@ -345,16 +341,15 @@ class _Images:
         return self._real.of_shelved(server_id)
 
     def hand_over(self, image_id: str, project_id: str) -> None:
-        self._note.append(
-            WithheldWrite("images.hand_over", f"image {image_id} does not belong to project {project_id}")
-        )
+        self._withhold("hand_over", f"image {image_id} does not belong to project {project_id}")
 
 
-class _Providers:
+class _Providers(_Port["Providers"]):
     """Implements `ports.Providers`."""
 
     def __init__(self, real: Providers, names: _Seen[str], classes: _Seen[str], note: Note) -> None:
-        self._real, self._names, self._classes, self._note = real, names, classes, note
+        super().__init__(real, note)
+        self._names, self._classes = names, classes
         self._inventories: dict[str, Mapping[str, Inventory]] = {}
         self._released: set[str] = set()
 
@@ -381,25 +376,23 @@ class _Providers:
         if self._names.get(parent) is None:
             raise CloudPermanentError(f"there is no provider {parent}")
         if self._names.get(name) is None:
-            self._note.append(WithheldWrite("providers.ensure_child", f"provider {name} does not exist"))
+            self._withhold("ensure_child", f"provider {name} does not exist")
             self._names.put(name, name)
             self._inventories[name] = {}
 
     def delete(self, name: str) -> None:
         if self._names.get(name) is not None:
-            self._note.append(WithheldWrite("providers.delete", f"provider {name} exists"))
+            self._withhold("delete", f"provider {name} exists")
             self._names.put(name, None)
 
     def ensure_class(self, resource_class: str) -> None:
         if self._classes.get(resource_class) is None:
-            self._note.append(
-                WithheldWrite("providers.ensure_class", f"resource class {resource_class} does not exist")
-            )
+            self._withhold("ensure_class", f"resource class {resource_class} does not exist")
             self._classes.put(resource_class, resource_class)
 
     def delete_class(self, resource_class: str) -> None:
         if self._classes.get(resource_class) is not None:
-            self._note.append(WithheldWrite("providers.delete_class", f"resource class {resource_class} exists"))
+            self._withhold("delete_class", f"resource class {resource_class} exists")
             self._classes.put(resource_class, None)
 
     def set_inventory(self, provider: str, resource_class: str, inventory: Inventory) -> None:
@@ -407,16 +400,14 @@ class _Providers:
         had = there.get(resource_class)
         if had != inventory:
             has = "no inventory" if had is None else f"another inventory ({had.total} instead of {inventory.total})"
-            self._note.append(
-                WithheldWrite("providers.set_inventory", f"provider {provider} has {has} of {resource_class}")
-            )
+            self._withhold("set_inventory", f"provider {provider} has {has} of {resource_class}")
             self._inventories[provider] = {**there, resource_class: inventory}
 
     def remove_inventory(self, provider: str, resource_class: str) -> None:
         there = self.inventories(provider) if self._names.get(provider) is not None else {}
         if resource_class in there:
             what = f"provider {provider} has an inventory of {resource_class}"
-            self._note.append(WithheldWrite("providers.remove_inventory", what))
+            self._withhold("remove_inventory", what)
             self._inventories[provider] = {name: each for name, each in there.items() if name != resource_class}
 
     def claim_rest(self, provider: str) -> frozenset[str]:  # noqa: ARG002 - not claimed
@@ -426,17 +417,17 @@ class _Providers:
     def release_claims(self, provider: str) -> None:
         if provider not in self._released and self._real.claimed((provider,)):
             self._released.add(provider)
-            self._note.append(WithheldWrite("providers.release_claims", f"provider {provider} is still claimed by us"))
+            self._withhold("release_claims", f"provider {provider} is still claimed by us")
 
     def claimed(self, providers: Collection[str]) -> frozenset[str]:
         return self._real.claimed(providers) - self._released
 
 
-class _Networks:
+class _Networks(_Port["Networks"]):
     """Implements `ports.Networks`."""
 
     def __init__(self, real: Networks, note: Note) -> None:
-        self._real, self._note = real, note
+        super().__init__(real, note)
         self._made: dict[str, FloatingIp] = {}
         self._gone: set[str] = set()
 
@@ -470,12 +461,12 @@ class _Networks:
         lacks = (
             "lacks the lease's tags" if there and there.project_id == project_id else "is not in the lease's project"
         )
-        self._note.append(WithheldWrite("networks.create_floating_ip", f"floating IP {address} {lacks}"))
+        self._withhold("create_floating_ip", f"floating IP {address} {lacks}")
         self._made[address] = FloatingIp(f"noted {address}", network_id, address, project_id, tags)
         return self._made[address]
 
     def delete_floating_ip(self, floating_ip_id: str) -> None:
-        self._note.append(WithheldWrite("networks.delete_floating_ip", f"floating IP {floating_ip_id} exists"))
+        self._withhold("delete_floating_ip", f"floating IP {floating_ip_id} exists")
         self._gone.add(floating_ip_id)
         self._made = {address: each for address, each in self._made.items() if each.id != floating_ip_id}
 

@@ -180,7 +180,7 @@ def _aggregates(_args: Namespace, cloud: SandboxCloud) -> int:
 def _slow_delete(args: Namespace, cloud: SandboxCloud) -> int:
     if args.seconds < 0:
         return _sorry("SECONDS has to be 0 or more")
-    cloud.servers.take_to_delete(args.seconds)
+    cloud.servers.take_to("delete", args.seconds)
     _say(f"Deleting a server takes {args.seconds:g} seconds from now on.")
     return 0
 

@@ -29,18 +29,11 @@ from sqlalchemy import (
 )
 
 from leasehold.db.columns.lease_columns import EVENT, LEASE, RESERVATION
-from leasehold.db.types import COUNTED, EXACT, BigKey, UtcDateTime
+from leasehold.db.types import CONVENTION, COUNTED, EXACT, BigKey, UtcDateTime
 
 PURGED: Final = "purged"
 """In the `info` of a table: columns, of which each says since when a row has been over, and may be purged."""
-metadata = MetaData(
-    naming_convention={
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_name)s",
-        "pk": "pk_%(table_name)s",
-    }
-)
+metadata = MetaData(naming_convention=CONVENTION)
 
 
 def table(name: str, *parts: Column[Any] | Constraint | Index, **options: Any) -> Table:

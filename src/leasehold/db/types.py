@@ -19,6 +19,14 @@ BigKey = BigInteger().with_variant(Integer(), "sqlite")
 """A 64-bit key that the database generates; SQLite does that only for INTEGER, which has 64 bits there anyway."""
 
 
+CONVENTION: Mapping[str, str] = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_name)s",
+    "pk": "pk_%(table_name)s",
+}
+"""The names of what belongs to a table."""
+
 EXACT: dict[str, Any] = {
     "mysql_engine": "InnoDB",
     "mysql_charset": "utf8mb4",

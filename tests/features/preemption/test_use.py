@@ -320,7 +320,7 @@ LEAD = timedelta(minutes=10)
 def leading(world: World) -> World:
     """Return the world with a lead of ten minutes, no grace period, and servers that take eight minutes to go."""
     world = with_grace(world, timedelta(0), lead=LEAD)
-    world.cloud.servers.take_to_delete(480)
+    world.cloud.servers.take_to("delete", 480)
     return world
 
 
@@ -367,7 +367,7 @@ def test_the_grace_period_is_over_when_the_work_of_the_start_begins(leading: Wor
 
 
 def test_a_server_that_cannot_be_ended_at_once_is_tried_again_within_the_lead(leading: World) -> None:
-    leading.cloud.servers.take_to_delete(0)
+    leading.cloud.servers.take_to("delete", 0)
     fill(leading, "m1.large")
     lease = leading.lease(hosts(resource_properties=CMP_01), start=2, end=3)
     leading.break_down("servers.delete")

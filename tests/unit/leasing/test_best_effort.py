@@ -125,7 +125,7 @@ def test_what_fits_is_granted_like_any_other(world: World) -> None:
 
 
 def test_hosts_are_drawn_held_and_leased(world: World) -> None:
-    world.cloud.servers.take_to_migrate(60)
+    world.cloud.servers.take_to("migrate", 60)
     before = world.servers()
     lease = effort(world, racked(3))
     assert (lease.status, lease.status_reason) == ("IN_PROGRESS", "Shared hosts are drawn for it: 2.")
@@ -153,7 +153,7 @@ def test_as_few_servers_as_possible_move(world: World) -> None:
 
 def test_a_host_that_becomes_free_is_taken_instead_of_the_drawn_ones(world: World) -> None:
     first = world.lease(hosts(1), end=8)
-    world.cloud.servers.take_to_migrate(600)
+    world.cloud.servers.take_to("migrate", 600)
     lease = effort(world, racked(2), end=2)
     assert pools(world)[FULL] == pools(world)[EMPTY] == "drawing"
     run_for(world, seconds=30)
@@ -256,7 +256,7 @@ def test_the_fields_of_other_types_are_refused(world: World) -> None:
 
 
 def test_slow_servers_are_a_timeout_and_the_hosts_go_back(world: World) -> None:
-    world.cloud.servers.take_to_migrate(7200)
+    world.cloud.servers.take_to("migrate", 7200)
     lease = effort(world, racked(3), deadline=world.hour(0.25))
     run_for(world, minutes=14)
     assert (world.status(lease), pools(world)[FULL], pools(world)[EMPTY]) == ("IN_PROGRESS", "drawing", "reservation")
@@ -283,7 +283,7 @@ def test_a_draw_that_fails_ends_it_and_the_hosts_go_back(world: World) -> None:
 
 
 def test_without_a_deadline_it_has_the_time_of_a_draw(world: World) -> None:
-    world.cloud.servers.take_to_migrate(7200)
+    world.cloud.servers.take_to("migrate", 7200)
     lease = effort(world, racked(3))
     assert lease.waiting is not None
     assert lease.waiting.deadline == world.hour(0.5)
@@ -294,7 +294,7 @@ def test_without_a_deadline_it_has_the_time_of_a_draw(world: World) -> None:
 
 
 def test_a_deleted_lease_lets_all_go(world: World) -> None:
-    world.cloud.servers.take_to_migrate(600)
+    world.cloud.servers.take_to("migrate", 600)
     lease = effort(world, racked(3))
     run_for(world, seconds=30)
     world.delete(lease)
@@ -317,7 +317,7 @@ def test_a_lease_that_is_deleted_at_any_call_leaves_all_as_it_was(world: World, 
 
 
 def test_a_host_that_fails_after_its_draw_ends_it(world: World) -> None:
-    world.cloud.servers.take_to_migrate(600)
+    world.cloud.servers.take_to("migrate", 600)
     lease = effort(world, racked(3))
     run_for(world, seconds=30)
     world.fail(EMPTY)
@@ -333,7 +333,7 @@ def test_a_host_that_fails_after_its_draw_ends_it(world: World) -> None:
 
 
 def test_nobody_else_gets_what_is_held(world: World) -> None:
-    world.cloud.servers.take_to_migrate(600)
+    world.cloud.servers.take_to("migrate", 600)
     lease = effort(world, racked(3))
     run_for(world, seconds=30)
     for asked in (hosts(1), instances(1)):
@@ -347,7 +347,7 @@ def test_nobody_else_gets_what_is_held(world: World) -> None:
 
 
 def test_two_best_effort_leases_never_share_a_host(world: World) -> None:
-    world.cloud.servers.take_to_migrate(60)
+    world.cloud.servers.take_to("migrate", 60)
     first = effort(world, racked(2))
     with pytest.raises(NotEnoughError):
         effort(world, racked(2), caller=ALT)
@@ -356,7 +356,7 @@ def test_two_best_effort_leases_never_share_a_host(world: World) -> None:
 
 
 def test_an_operator_is_told_who_has_a_held_host(world: World) -> None:
-    world.cloud.servers.take_to_migrate(600)
+    world.cloud.servers.take_to("migrate", 600)
     lease = effort(world, racked(3))
     for label, pool in ((FULL, "shared"), ("cmp-01", "shared")):
         with pytest.raises(InUseError, match=lease.id):
@@ -371,7 +371,7 @@ def test_an_operator_is_told_who_has_a_held_host(world: World) -> None:
 def test_a_pool_that_follows_the_leases_leaves_held_hosts_alone(world: World) -> None:
     manager = replace(AT_ONCE.manager, pool_sizes={HOST: Size(0, None, timedelta(0))})
     sized = world.with_settings(manager=manager)
-    sized.cloud.servers.take_to_migrate(600)
+    sized.cloud.servers.take_to("migrate", 600)
     effort(sized, racked(3))
     run_for(sized, seconds=30)
     (found,) = planned(sized.service)
@@ -380,7 +380,7 @@ def test_a_pool_that_follows_the_leases_leaves_held_hosts_alone(world: World) ->
 
 
 def test_the_dates_of_one_that_waits_may_change(world: World) -> None:
-    world.cloud.servers.take_to_migrate(60)
+    world.cloud.servers.take_to("migrate", 60)
     lease = effort(world, racked(3))
     world.amend(lease, end=6)
     run_for(world, minutes=3)
@@ -423,7 +423,7 @@ class Between(Database):
 
 def test_a_draw_that_ends_after_the_refusal_of_a_try_is_not_in_vain(world: World) -> None:
     """The try has seen a host that was not there yet; when its refusal is written, all are there."""
-    world.cloud.servers.take_to_migrate(60)
+    world.cloud.servers.take_to("migrate", 60)
     lease = effort(world, racked(3))
     run_for(world, seconds=59)
     world.execute(update(tasks).where(tasks.c.subject == lease.id).values(due_at=START))
@@ -437,7 +437,7 @@ def test_a_draw_that_ends_after_the_refusal_of_a_try_is_not_in_vain(world: World
 
 @pytest.mark.parametrize("over", ["gone", "over", "never"])
 def test_a_hold_without_a_lease_that_waits_is_found_and_repaired(world: World, over: str) -> None:
-    world.cloud.servers.take_to_migrate(600)
+    world.cloud.servers.take_to("migrate", 600)
     lease = effort(world, racked(3))
     run_for(world, seconds=30)
     changes: dict[str, Any] = {} if over == "never" else {"status": "TERMINATED"}

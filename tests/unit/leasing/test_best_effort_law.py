@@ -41,7 +41,7 @@ def test_a_best_effort_lease_is_granted_or_leaves_all_as_it_was(first: int, slow
         history = History(world)
         for number in range(4):
             history.boot(number)
-        world.cloud.servers.take_to_migrate(slow * 10)
+        world.cloud.servers.take_to("migrate", slow * 10)
         world.enrol("cmp-01")
         world.share(*SHARED)
         for each in [("effort", first), *moves]:

@@ -87,7 +87,7 @@ def test_the_servers_of_a_deleted_lease_are_removed_before_its_hosts_are_free(wo
     lease = world.active(hosts(1), instances(2), start=0, end=3)
     world.boot(lease, 0)
     world.boot(lease, 1)
-    world.cloud.servers.take_to_delete(300)
+    world.cloud.servers.take_to("delete", 300)
     world.clock.advance(minutes=1)
     delete_lease(world.service, lease.id)
     run_for(world, minutes=4)

@@ -16,6 +16,7 @@ from leasehold.features.preemption.use import warn_preemptibles
 from leasehold.model.errors import NotEnoughError
 from leasehold.model.resource import HOST
 from leasehold.model.terms.lease_type import LeaseType
+from tests.boots import begin_boot, claim_boot, land_boot
 from tests.factory import at_call, dies_at, hosts, instances, make_service, run_for, run_manager, run_until, work_once
 from tests.features.preemption.test_use import events
 from tests.unit.leasing.test_membership import SHARED, check_settled, guests
@@ -77,7 +78,7 @@ def effort(world: World, number: int, **more: Any) -> Lease:
 
 
 def test_a_draw_moves_the_others_and_a_lease_ends_those_that_stay(world: World) -> None:
-    world.cloud.servers.take_to_migrate(60)
+    world.cloud.servers.take_to("migrate", 60)
     before = world.servers()
     world.move(SHARED, "reservation")
     run_for(world, seconds=30)
@@ -139,7 +140,7 @@ def test_without_preemptible_servers_all_are_moved(world: World) -> None:
 
 
 def test_who_cannot_be_moved_is_named_without_those_that_stay(world: World) -> None:
-    world.cloud.servers.take_to_migrate(7200)
+    world.cloud.servers.take_to("migrate", 7200)
     world.move(SHARED, "reservation")
     run_for(world, minutes=32)
     assert world.host(SHARED).membership_reason == "It was not empty after 1800 seconds: It still has 1 servers."
@@ -157,14 +158,14 @@ def order(name: str) -> BootOrder:
 
 def test_a_boot_on_its_way_keeps_the_host_from_being_drawn(world: World) -> None:
     """Nobody knows yet whether it is preemptible: it is waited for, and then moved, because it is not."""
-    early, late = (world.cloud.servers.begin_boot(order(name)) for name in ("early", "late"))
+    early, late = (begin_boot(world.cloud.servers, order(name)) for name in ("early", "late"))
     assert {early.server.service_host, late.server.service_host} == {SHARED}
-    early = world.cloud.servers.claim_boot(early)
+    early = claim_boot(world.cloud.servers, early)
     world.move(SHARED, "reservation")
     run_for(world, seconds=30)
     assert (world.host(SHARED).membership, names(world)) == ("drawing", ["spot-0", "spot-1"])
-    assert world.cloud.servers.claim_boot(late).server.status == "ERROR"
-    world.cloud.servers.land_boot(early)
+    assert claim_boot(world.cloud.servers, late).server.status == "ERROR"
+    land_boot(world.cloud.servers, early)
     run_for(world, seconds=30)
     assert names(world) == ["spot-0", "spot-1"]
     check_settled(world, "cmp-01", SHARED)
@@ -184,16 +185,16 @@ def test_who_takes_the_room_of_one_that_stayed_is_seen(world: World, number: int
     After the last claim it would be as after the draw: nobody looks any more, and a start waits for the server.
     """
     servers, claimed = world.cloud.servers, []
-    late = servers.begin_boot(order("late"))
+    late = begin_boot(servers, order("late"))
     ready(world)
 
     def meanwhile() -> None:
         servers.delete(one(world, "spot-0").id)
-        claimed.append(servers.claim_boot(late))
+        claimed.append(claim_boot(servers, late))
 
     at_call(world, number, lambda: work_once(world), meanwhile)
     assert world.host(SHARED).membership == "drawing"
-    servers.land_boot(claimed[0])
+    land_boot(servers, claimed[0])
     assert "late" in names(world)
     run_for(world, seconds=30)
     assert names(world) == ["spot-1"]
@@ -279,7 +280,7 @@ def test_the_deadline_is_that_of_the_grant_and_not_of_the_start_that_ends_server
     ready(world)
     world.move(SHARED, "shared")
     run_manager(world)
-    world.cloud.servers.take_to_delete(480)
+    world.cloud.servers.take_to("delete", 480)
     lease = effort(world, 2, deadline=world.hour(1 / 30))
     run_for(world, minutes=3)
     assert (world.status(lease), {each.status for each in guests(world)}) == ("STARTING", {"DELETING"})
@@ -293,7 +294,7 @@ def test_servers_on_a_host_that_was_drawn_are_told_and_ended_before_a_later_star
     world = world.with_settings(features=features, leases=leases).with_preemptibles()
     world.share(TARGET)
     run_manager(world)
-    world.cloud.servers.take_to_delete(480)
+    world.cloud.servers.take_to("delete", 480)
     lease = world.lease(ONLY_SHARED, type=LeaseType.BEST_EFFORT, start=2, end=3)
     run_for(world, seconds=30)
     assert (world.status(lease), names(world)) == ("PENDING", ["spot-0", "spot-1"])

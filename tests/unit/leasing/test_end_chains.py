@@ -160,7 +160,7 @@ def test_what_is_neither_copied_nor_shelved_in_the_time_of_both_is_deleted_and_s
     lease = world.active(hosts(**SHELVING), end=3)
     world.boot(lease)
     world.cloud.images.take_to_upload(24 * HOUR)
-    world.cloud.servers.take_to_shelve(24 * HOUR)
+    world.cloud.servers.take_to("shelve", 24 * HOUR)
     run_until(world, world.hour(3) + IMAGE + SHELVE - AT_ONCE)
     assert there(world) == {"server": "SHELVING"}
     run_until(world, world.hour(3) + IMAGE + SHELVE + AT_ONCE)
@@ -193,7 +193,7 @@ def test_what_is_suspended_late_lives_on_as_long_as_others(world: World) -> None
     lease = world.active(hosts(**SUSPENDING, **RECYCLE), end=3)
     world.boot(lease)
     world.cloud.images.take_to_upload(24 * HOUR)
-    world.cloud.servers.take_to_suspend(24 * HOUR)
+    world.cloud.servers.take_to("suspend", 24 * HOUR)
     run_until(world, world.hour(3) + IMAGE + SUSPEND - AT_ONCE)
     assert results(world, lease)["suspended"] == {"server": ("waiting", None)}
     run_until(world, world.hour(3) + IMAGE + SUSPEND + AT_ONCE)
@@ -228,8 +228,8 @@ def check_limits(world: World, asked: Mapping[str, Any], pace: Pace, *, extra: b
     lease = world.active(asked, end=3)
     world.boot(lease)
     world.cloud.images.take_to_upload(pace.image * 60)
-    world.cloud.servers.take_to_suspend(pace.suspend * 60)
-    world.cloud.servers.take_to_shelve(pace.shelve * 60)
+    world.cloud.servers.take_to("suspend", pace.suspend * 60)
+    world.cloud.servers.take_to("shelve", pace.shelve * 60)
     if extra:
         run_until(world, world.hour(2.99))
         world.boot(lease, name="extra")

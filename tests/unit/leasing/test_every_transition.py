@@ -315,7 +315,7 @@ def it_ends_without_its_images_after_a_failure(world: World) -> None:
 @scene
 def it_ends_without_having_shelved_its_servers(world: World) -> None:
     """After its warning, and without one, because no manager ran."""
-    world.cloud.servers.take_to_shelve(DAY.total_seconds())
+    world.cloud.servers.take_to("shelve", DAY.total_seconds())
     for start in (0.0, 4.0):
         lease = world.active(hosts(before_end="shelve"), start=start, end=start + 2, before_end=world.hour(start + 1))
         run_until(world, world.hour(start))

@@ -23,6 +23,7 @@ from leasehold.model.errors import (
 )
 from leasehold.model.terms.ending import LATEST
 from leasehold.resource_types.host.giving_back import POOL_KEY
+from tests.boots import begin_boot, claim_boot, land_boot
 from tests.factory import (
     at_call,
     dies_at,
@@ -151,9 +152,9 @@ def test_a_lease_that_never_started_gives_nothing_back(world: World) -> None:
 def test_a_boot_that_is_on_its_way_takes_the_host_along(world: World) -> None:
     lease = world.active(hosts(1, **GIVE), end=1)
     servers = world.cloud.servers
-    boot = servers.claim_boot(servers.begin_boot(BootOrder("late", "demo", "m1.small", (lease.reservations[0].id,))))
+    boot = claim_boot(servers, begin_boot(servers, BootOrder("late", "demo", "m1.small", (lease.reservations[0].id,))))
     run_until(world, world.hour(1.1))
-    servers.land_boot(boot)
+    land_boot(servers, boot)
     assert (world.status(lease), host_of(world, "late")) == ("TERMINATED", *shared(world))
     check_settled(world, host_of(world, "late"))
 
@@ -161,12 +162,12 @@ def test_a_boot_that_is_on_its_way_takes_the_host_along(world: World) -> None:
 def test_a_boot_that_comes_after_the_look_is_refused(world: World) -> None:
     lease = world.active(hosts(1, **GIVE), end=1)
     servers = world.cloud.servers
-    boot = servers.begin_boot(BootOrder("late", "demo", "m1.small", (lease.reservations[0].id,)))
+    boot = begin_boot(servers, BootOrder("late", "demo", "m1.small", (lease.reservations[0].id,)))
     late: list[str] = []
     world.clock.set(world.hour(1))
 
     def claim() -> None:
-        late.append(servers.claim_boot(boot).server.status)
+        late.append(claim_boot(servers, boot).server.status)
 
     at_call(world, 1, lambda: run_for(world, seconds=30), claim, "aggregates.delete")
     assert (world.status(lease), late) == ("TERMINATED", ["ERROR"])
@@ -175,7 +176,7 @@ def test_a_boot_that_comes_after_the_look_is_refused(world: World) -> None:
 
 def test_servers_that_are_being_deleted_do_not_take_the_host_along(world: World) -> None:
     lease = leased(world)
-    world.cloud.servers.take_to_delete(120)
+    world.cloud.servers.take_to("delete", 120)
     run_until(world, world.hour(0.99))
     world.cloud.servers.delete(world.cloud.servers.find("server")[0].id)
     run_until(world, world.hour(1) + timedelta(seconds=10))

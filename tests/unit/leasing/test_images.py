@@ -151,7 +151,7 @@ def test_one_refusal_does_not_end_the_making_of_images(world: World) -> None:
 def test_a_server_of_which_no_image_can_be_made_holds_up_no_warning(world: World) -> None:
     lease = copied(world)
     server = world.boot(lease)
-    world.cloud.servers.take_to_delete(3600 * 24)
+    world.cloud.servers.take_to("delete", 3600 * 24)
     world.cloud.servers.delete(server.id)
     run_until(world, world.hour(2))
     assert (statuses(world, lease), warning(world, lease)) == ([], EventStatus.DONE)
@@ -213,7 +213,7 @@ def test_an_end_that_was_decided_goes_on_without_waiting_again(patient: World) -
     lease = copied(patient)
     patient.boot(lease)
     patient.cloud.images.take_to_upload(3600 * 24)
-    patient.cloud.servers.take_to_delete(120)
+    patient.cloud.servers.take_to("delete", 120)
     run_until(patient, patient.hour(3) + WAIT + timedelta(minutes=10))
     assert patient.get(lease).status is LeaseStatus.TERMINATED
     assert "without 1 of the images" in patient.reason(lease)

@@ -24,6 +24,7 @@ from leasehold.model.segment import Cause
 from leasehold.model.terms.lease_type import LeaseType
 from leasehold.resource_types.host.enrolment import DRAWS
 from leasehold.resource_types.slots.names import child_provider
+from tests.boots import begin_boot, claim_boot, land_boot
 from tests.factory import (
     TYPES,
     at_call,
@@ -137,7 +138,7 @@ def test_no_window_is_made_on_a_shared_host(world: World) -> None:
 
 
 def test_a_draw_moves_the_servers_away_and_the_host_into_the_pool(world: World) -> None:
-    world.cloud.servers.take_to_migrate(60)
+    world.cloud.servers.take_to("migrate", 60)
     before = {each.id for each in guests(world)}
     assert world.move(SHARED, "reservation").membership == "drawing"
     run_for(world, seconds=30)
@@ -177,14 +178,14 @@ def test_a_boot_that_has_passed_the_scheduler_does_not_land_on_a_drawn_host(worl
     for each in guests(world):
         world.cloud.servers.delete(each.id)
     servers = world.cloud.servers
-    early, late = (servers.begin_boot(order(name)) for name in ("early", "late"))
+    early, late = (begin_boot(servers, order(name)) for name in ("early", "late"))
     assert {early.server.service_host, late.server.service_host} == {SHARED}
-    early = servers.claim_boot(early)
+    early = claim_boot(servers, early)
     world.move(SHARED, "reservation")
     run_for(world, seconds=30)
     assert world.host(SHARED).membership == "drawing"
-    assert servers.claim_boot(late).server.status == "ERROR"
-    servers.land_boot(early)
+    assert claim_boot(servers, late).server.status == "ERROR"
+    land_boot(servers, early)
     run_for(world, seconds=30)
     assert guests(world) == []
     check_settled(world, "cmp-01", SHARED)
@@ -195,7 +196,7 @@ def order(name: str) -> BootOrder:
 
 
 def test_a_host_that_is_not_empty_in_time_goes_back_as_it_was(world: World) -> None:
-    world.cloud.servers.take_to_migrate(7200)
+    world.cloud.servers.take_to("migrate", 7200)
     world.move(SHARED, "reservation")
     run_for(world, minutes=29)
     assert world.host(SHARED).membership == "drawing"
@@ -248,7 +249,7 @@ def test_a_host_that_an_operator_has_disabled_stays_so(world: World) -> None:
 
 
 def test_a_draw_that_is_called_off_leaves_the_host_as_it_was(world: World) -> None:
-    world.cloud.servers.take_to_migrate(600)
+    world.cloud.servers.take_to("migrate", 600)
     world.move(SHARED, "reservation")
     run_for(world, seconds=30)
     assert world.move(SHARED, "shared").membership == "giving_back"
@@ -258,7 +259,7 @@ def test_a_draw_that_is_called_off_leaves_the_host_as_it_was(world: World) -> No
 
 
 def test_a_host_that_is_removed_while_it_is_drawn_is_left_as_it_was(world: World) -> None:
-    world.cloud.servers.take_to_migrate(600)
+    world.cloud.servers.take_to("migrate", 600)
     world.move(SHARED, "reservation")
     run_for(world, seconds=30)
     resource.remove(world.service, HOST, world.host(SHARED).id)
@@ -416,7 +417,7 @@ def test_a_shared_host_that_fails_and_recovers_stays_shared(world: World) -> Non
 
 
 def test_what_a_draw_disables_is_not_in_maintenance(world: World) -> None:
-    world.cloud.servers.take_to_migrate(600)
+    world.cloud.servers.take_to("migrate", 600)
     world.move(SHARED, "reservation")
     run_for(world, seconds=30)
     check_once(world.service)

@@ -223,7 +223,7 @@ class History:
         check_once(self.world.service)
 
     def _slow_moves(self, number: int) -> None:
-        self.world.cloud.servers.take_to_migrate(number * 10)
+        self.world.cloud.servers.take_to("migrate", number * 10)
 
     def _fault(self, number: int) -> None:
         verbs = ("servers.migrate", "hypervisors.*able", "providers.*claim*", "aggregates.*", "*")
@@ -258,7 +258,7 @@ def test_a_host_is_in_one_pool_or_the_other_and_nothing_is_promised_outside(move
         run_manager(world)
         for number in range(4):
             history.boot(number)
-        world.cloud.servers.take_to_migrate(30)
+        world.cloud.servers.take_to("migrate", 30)
         world.share("cmp-02")
         for each in moves:
             history.move(*each)

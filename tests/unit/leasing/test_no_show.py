@@ -19,6 +19,7 @@ from leasehold.model.errors import InvalidInputError
 from leasehold.model.resource import HOST
 from leasehold.model.terms.lease_type import LeaseType
 from leasehold.model.windows import from_seconds
+from tests.boots import begin_boot, claim_boot, land_boot
 from tests.factory import (
     ALT,
     START,
@@ -181,13 +182,13 @@ def test_a_boot_that_is_on_its_way_keeps_its_host(world: World) -> None:
     run_until(world, world.hour(0) + timedelta(seconds=SECONDS - 1))
     servers = world.cloud.servers
     hint = (lease.reservations[0].id,)
-    early, late = (servers.begin_boot(BootOrder(name, "demo", "m1.small", hint, preemptible=False)) for name in "ab")
-    early = servers.claim_boot(early)
+    early, late = (begin_boot(servers, BootOrder(name, "demo", "m1.small", hint, preemptible=False)) for name in "ab")
+    early = claim_boot(servers, early)
     run_for(world, seconds=1)
     assert len(world.holds(lease)) == 1
     checked(world)
-    servers.land_boot(servers.claim_boot(late))
-    servers.land_boot(early)
+    land_boot(servers, claim_boot(servers, late))
+    land_boot(servers, early)
     run_until(world, world.hour(1))
     assert (world.status(lease), len(world.holds(lease)), len(world.servers())) == ("ACTIVE", 1, 2)
     assert not news(world, lease, RELEASED)
@@ -201,7 +202,7 @@ def test_a_boot_that_has_only_passed_the_scheduler_does_not_land_on_a_host_that_
     run_until(world, world.hour(0) + timedelta(seconds=SECONDS - 1))
 
     def boot() -> None:
-        booting.append(servers.claim_boot(servers.begin_boot(order)) if not booting else None)
+        booting.append(claim_boot(servers, begin_boot(servers, order)) if not booting else None)
 
     world.clock.advance(seconds=1)
     at_call(world, 1, lambda: run_manager(world), boot, "aggregates.add_host")
@@ -213,12 +214,12 @@ def test_a_boot_of_slots_that_is_on_its_way_keeps_its_host(world: World) -> None
     lease = world.active(instances(2, affinity=False, **NO_SHOW), end=2)
     run_until(world, world.hour(0) + timedelta(seconds=SECONDS - 1))
     servers = world.cloud.servers
-    boot = servers.claim_boot(
-        servers.begin_boot(BootOrder("late", "demo", lease.reservations[0].id, (), preemptible=False))
+    boot = claim_boot(
+        servers, begin_boot(servers, BootOrder("late", "demo", lease.reservations[0].id, (), preemptible=False))
     )
     run_for(world, seconds=1)
     assert world.holds(lease) == {label_of(world, boot.server.service_host): 1}
-    servers.land_boot(boot)
+    land_boot(servers, boot)
     run_until(world, world.hour(1))
     assert (world.status(lease), len(world.servers())) == ("ACTIVE", 1)
     checked(world)

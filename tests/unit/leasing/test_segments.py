@@ -120,7 +120,7 @@ def test_a_host_that_fails_is_held_until_it_is_vacated_and_its_replacement_from_
 def test_servers_that_are_slow_to_go_do_not_prolong_what_was_held(world: World) -> None:
     lease = world.active(hosts(), end=1)
     world.boot(lease)
-    world.cloud.servers.take_to_delete(1800)
+    world.cloud.servers.take_to("delete", 1800)
     run_until(world, world.hour(0.5))
     world.delete(lease)
     run_for(world, hours=1)

@@ -21,6 +21,7 @@ from leasehold.model.errors import InvalidInputError
 from leasehold.model.terms.end_action import EndAction
 from leasehold.resource_types.end_actions.image_results import NOT_HANDED_OVER
 from leasehold.resource_types.end_actions.shelve import LATE, NOT_SHELVED
+from tests.boots import begin_boot, claim_boot, land_boot
 from tests.factory import at_call, dies_at, flavors, hosts, instances, run_for, run_manager, run_until
 from tests.unit.leasing.looking import findings, in_database
 
@@ -118,7 +119,7 @@ def test_the_end_waits_for_servers_and_nothing_comes_to_the_hosts_meanwhile(worl
     lease = shelving(world)
     first = world.boot(lease, name="first")
     run_until(world, world.hour(2.9))
-    world.cloud.servers.take_to_shelve(1200)
+    world.cloud.servers.take_to("shelve", 1200)
     world.boot(lease, name="second")
     world.cloud.servers.shelve(first.id)
     run_until(world, world.hour(3.3))
@@ -147,7 +148,7 @@ def test_what_is_not_shelved_in_time_is_deleted_and_said(world: World) -> None:
     quick = world.cloud.servers.find("quick")[0]
     run_until(world, world.hour(2.9))
     world.cloud.servers.shelve(quick.id)
-    world.cloud.servers.take_to_shelve(24 * 3600)
+    world.cloud.servers.take_to("shelve", 24 * 3600)
     run_until(world, world.hour(3.6))
     assert there(world) == {"quick": (OFFLOADED, False)}
     assert shown(world, lease) == [("quick", "done", None), ("slow", "failed", LATE)]
@@ -183,7 +184,7 @@ def test_a_server_in_error_is_not_waited_for(world: World) -> None:
 def test_a_server_that_its_owner_deletes_meanwhile_is_forgotten(world: World) -> None:
     lease = shelving(world)
     server = world.boot(lease)
-    world.cloud.servers.take_to_shelve(600)
+    world.cloud.servers.take_to("shelve", 600)
     run_until(world, world.hour(3.05))
     assert shown(world, lease) == [("server", "waiting", None)]
     world.cloud.servers.delete(server.id)
@@ -196,9 +197,9 @@ def test_a_boot_that_lands_while_the_hosts_are_left_is_not_deleted_but_shelved(w
     lease = shelving(world)
     order = BootOrder("landing", "demo", "m1.small", (lease.reservations[0].id,))
     run_until(world, world.hour(2.9))
-    boot = world.cloud.servers.claim_boot(world.cloud.servers.begin_boot(order))
+    boot = claim_boot(world.cloud.servers, begin_boot(world.cloud.servers, order))
     world.clock.set(world.hour(3))
-    at_call(world, 1, lambda: run_manager(world), lambda: world.cloud.servers.land_boot(boot), "providers.claim_rest")
+    at_call(world, 1, lambda: run_manager(world), lambda: land_boot(world.cloud.servers, boot), "providers.claim_rest")
     run_until(world, world.hour(3.1))
     assert there(world) == {"landing": (OFFLOADED, False)}
     assert shown(world, lease) == [("landing", "done", None)]
@@ -274,7 +275,7 @@ def test_whoever_deletes_a_lease_deletes_its_servers_but_not_what_is_shelved_alr
         world.boot(lease, name=name)
     ids = {server.name: server.id for server in world.cloud.servers.all()}
     world.cloud.servers.shelve(ids["shelved"])
-    world.cloud.servers.take_to_shelve(300)
+    world.cloud.servers.take_to("shelve", 300)
     world.cloud.servers.shelve(ids["shelving"])
     world.delete(lease)
     run_for(world, minutes=10)
@@ -289,7 +290,7 @@ def test_whoever_deletes_a_lease_deletes_its_servers_but_not_what_is_shelved_alr
 def test_servers_that_live_on_are_shelved_when_that_is_over(world: World, ending: dict[str, Any]) -> None:
     lease = shelving(world, **ending)
     world.boot(lease)
-    world.cloud.servers.take_to_shelve(1200)
+    world.cloud.servers.take_to("shelve", 1200)
     run_until(world, world.hour(3.9))
     assert there(world) == {"server": ("ACTIVE", True)}
     run_until(world, world.hour(4.2))

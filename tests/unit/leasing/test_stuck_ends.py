@@ -25,7 +25,7 @@ def stuck_lease(world: World) -> tuple[Lease, str]:
     """Return a lease that ended at hour 1 and whose server cannot be deleted, and its host."""
     lease = world.active(hosts(), end=1)
     world.boot(lease)
-    world.cloud.servers.take_to_delete(DAY)
+    world.cloud.servers.take_to("delete", DAY)
     (label,) = world.holds(lease)
     return lease, label
 

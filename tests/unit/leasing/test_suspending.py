@@ -113,7 +113,7 @@ def test_a_server_that_its_owner_resumes_is_not_suspended_again(world: World, as
 def test_suspended_servers_stay_on_a_host_that_is_given_back(world: World) -> None:
     lease = suspending(world, on_end="give_back")
     server = world.boot(lease)
-    world.cloud.servers.take_to_suspend(300)
+    world.cloud.servers.take_to("suspend", 300)
     run_until(world, world.hour(3.02))
     assert (world.status(lease), there(world)) == ("TERMINATING", {"server": "SUSPENDING"})
     until = f"{world.hour(3) + WAIT:%Y-%m-%d %H:%M}"
@@ -147,7 +147,7 @@ def test_a_server_that_is_not_suspended_in_time_lives_on_and_is_said(world: Worl
 def test_a_host_is_given_back_in_time_when_a_server_is_not_suspended(world: World) -> None:
     lease = suspending(world, on_end="give_back")
     world.boot(lease)
-    world.cloud.servers.take_to_suspend(24 * HOUR)
+    world.cloud.servers.take_to("suspend", 24 * HOUR)
     run_until(world, world.hour(3) + WAIT + timedelta(seconds=5))
     assert world.status(lease) == "TERMINATED"
     assert (there(world), shown(world, lease)) == ({"server": "SUSPENDING"}, [("server", "failed", LATE)])
@@ -158,7 +158,7 @@ def test_a_host_is_given_back_in_time_when_a_server_is_not_suspended(world: Worl
 def test_the_end_is_not_later_than_the_time_that_servers_live_on(world: World, asked: Mapping[str, Any]) -> None:
     lease = suspending(world, asked, grace_seconds=120)
     world.boot(lease)
-    world.cloud.servers.take_to_suspend(24 * HOUR)
+    world.cloud.servers.take_to("suspend", 24 * HOUR)
     run_until(world, world.hour(3) + timedelta(seconds=125))
     assert (there(world), shown(world, lease)) == ({}, [("server", "failed", LATE)])
     check_over(world, lease)
@@ -183,7 +183,7 @@ def test_a_server_that_its_owner_deletes_meanwhile_is_forgotten(world: World) ->
     lease = suspending(world)
     server = world.boot(lease)
     world.boot(lease, name="other")
-    world.cloud.servers.take_to_suspend(300)
+    world.cloud.servers.take_to("suspend", 300)
     run_until(world, world.hour(3.05))
     assert shown(world, lease) == [("other", "waiting", None), ("server", "waiting", None)]
     world.cloud.servers.delete(server.id)
@@ -195,7 +195,7 @@ def test_a_server_that_its_owner_deletes_meanwhile_is_forgotten(world: World) ->
 def test_whoever_deletes_a_lease_deletes_its_servers(world: World, asked: Mapping[str, Any]) -> None:
     lease = suspending(world, asked)
     world.boot(lease)
-    world.cloud.servers.take_to_suspend(HOUR)
+    world.cloud.servers.take_to("suspend", HOUR)
     run_until(world, world.hour(3.01))
     assert there(world) == {"server": "SUSPENDING"}
     world.delete(lease)

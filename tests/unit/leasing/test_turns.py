@@ -35,7 +35,7 @@ def test_the_second_lease_waits_until_the_servers_of_the_first_are_gone(world: W
     second = world.lease(hosts(5), start=1, end=2, caller=ALT)
     run_manager(world)
     world.boot(first)
-    world.cloud.servers.take_to_delete(300)
+    world.cloud.servers.take_to("delete", 300)
     run_until(world, world.hour(1) + timedelta(minutes=4))
     assert world.status(first) == "TERMINATING"
     waiting = world.get(second)
@@ -64,7 +64,7 @@ def test_slots_wait_for_those_of_an_earlier_lease_where_there_is_no_room_for_bot
     own = second.reservations[0].id
     run_manager(world)
     world.boot(first)
-    world.cloud.servers.take_to_delete(300)
+    world.cloud.servers.take_to("delete", 300)
     run_until(world, world.hour(1) + timedelta(minutes=4))
     assert world.status(first) == "TERMINATING"
     found = world.get(second)
@@ -99,7 +99,7 @@ def test_the_part_of_a_waiting_lease_that_could_start_is_taken_back_when_it_is_d
     run_manager(world)
     for _ in range(4):
         world.boot(first)
-    world.cloud.servers.take_to_delete(300)
+    world.cloud.servers.take_to("delete", 300)
     run_until(world, world.hour(1) + timedelta(seconds=1))
     assert world.status(second) == "STARTING"
     assert world.members(second.reservations[1].id)
@@ -112,7 +112,7 @@ def test_the_part_of_a_waiting_lease_that_could_start_is_taken_back_when_it_is_d
 def test_a_host_that_is_not_released_is_not_granted_for_now_but_is_for_later(world: World) -> None:
     first = world.active(hosts(), start=0, end=1)
     world.boot(first)
-    world.cloud.servers.take_to_delete(300)
+    world.cloud.servers.take_to("delete", 300)
     run_until(world, world.hour(1) + timedelta(minutes=1))
     with pytest.raises(NotEnoughError) as refused:
         world.lease(hosts(5), start=61 / 60, end=2)
@@ -145,7 +145,7 @@ def test_servers_are_removed_from_all_hosts_at_the_same_time(world: World) -> No
     for _ in range(30):
         world.cloud.servers.boot("slow", "demo", "m1.small", [lease.reservations[0].id])
     assert len({server.service_host for server in world.cloud.servers.all()}) > 1
-    world.cloud.servers.take_to_delete(300)
+    world.cloud.servers.take_to("delete", 300)
     run_until(world, world.hour(1) + timedelta(minutes=7))
     assert world.status(lease) == "TERMINATED"
 

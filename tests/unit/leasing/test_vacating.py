@@ -31,6 +31,7 @@ from leasehold.model.errors import (
 )
 from leasehold.model.terms.lease_type import LeaseType
 from leasehold.model.windows import Window
+from tests.boots import begin_boot, claim_boot, land_boot
 from tests.factory import (
     ALT,
     START,
@@ -376,14 +377,15 @@ def test_a_boot_that_is_on_its_way_keeps_its_host(world: World) -> None:
     """It has passed the scheduler and is listed nowhere yet: Placement knows of it."""
     lease = world.active(hosts(2), end=2)
     servers = world.cloud.servers
-    boot = servers.claim_boot(
-        servers.begin_boot(BootOrder("late", "demo", "m1.small", (lease.reservations[0].id,), preemptible=False))
+    boot = claim_boot(
+        servers,
+        begin_boot(servers, BootOrder("late", "demo", "m1.small", (lease.reservations[0].id,), preemptible=False)),
     )
     assert boot.server.service_host == "cmp-01"
     drop(world, lease, "cmp-01")
     run_for(world, seconds=30)
     assert "cmp-01" in world.members(lease.reservations[0].id)
-    servers.land_boot(boot)
+    land_boot(servers, boot)
     run_for(world, minutes=2)
     assert len(world.servers()) == 1
     servers.delete(*world.servers())

@@ -214,7 +214,7 @@ def test_what_is_held_is_given_back_only_when_its_servers_are_gone(scene: Scene,
     life.type.driver.converge(scene.cloud, each, ACTIVE)
     scene.put_server("elsewhere", 3)
     change.before(scene)
-    scene.cloud.servers.take_to_delete(30)
+    scene.cloud.servers.take_to("delete", 30)
     active = scene.picture()
     for _ in range(2):
         with pytest.raises(CloudTransientError, match=f"servers {whose} .*are still being removed"):
@@ -259,7 +259,7 @@ def test_a_host_waits_for_other_servers_and_delays_no_other_host(scene: Scene) -
         HOSTS.driver.converge(scene.cloud, hosts_job(1, 2), ACTIVE)
     assert scene.servers() == {"another's"}
     assert (scene.members(OURS), scene.members(FREEPOOL)) == ({"cmp-02"}, {"cmp-01", "cmp-03"})
-    scene.cloud.servers.take_to_delete(30)
+    scene.cloud.servers.take_to("delete", 30)
     scene.put_server("ours", 2)
     with pytest.raises(CloudTransientError):
         HOSTS.driver.converge(scene.cloud, hosts_job(3, former=(2,)), ACTIVE)
@@ -277,7 +277,7 @@ def test_what_can_never_work_is_said_before_what_may_work_later(scene: Scene) ->
 
 
 def test_preemptible_servers_that_go_slowly_make_a_start_wait(scene: Scene) -> None:
-    scene.cloud.servers.take_to_delete(30)
+    scene.cloud.servers.take_to("delete", 30)
     scene.put_server("preemptible", 1, preemptible=True)
     with pytest.raises(CloudTransientError):
         HOSTS.driver.converge(scene.cloud, hosts_job(1), ACTIVE)
@@ -350,7 +350,7 @@ def test_a_changed_size_replaces_the_flavor(scene: Scene) -> None:
 
 
 def test_a_former_host_loses_its_slots_and_its_servers_of_the_flavor(scene: Scene) -> None:
-    scene.cloud.servers.take_to_delete(30)
+    scene.cloud.servers.take_to("delete", 30)
     INSTANCES.driver.converge(scene.cloud, instances_job(holding(1, 2), holding(2, 1)), ACTIVE)
     servers_of_the_flavor(scene)
     healed = instances_job(holding(1, 2), holding(3, 1), former=(holding(2, 1),))

@@ -21,6 +21,7 @@ from leasehold.db.engine import writing
 from leasehold.model.states import ReservationStatus
 from leasehold.resource_types.driver import Wanted
 from leasehold_nova.decision import FilterOptions
+from tests.boots import begin_boot, claim_boot, land_boot
 from tests.factory import TYPES
 from tests.unit.resource_types.pool import OURS
 from tests.unit.resource_types.scene import FREEPOOL, PROJECT, SERVICE_HOSTS, Scene, holding, job
@@ -88,7 +89,7 @@ class Late:
 
     def __init__(self, scene: Scene, order: BootOrder, number: int, *, at_once: bool) -> None:
         self.scene, self.number, self.at_once = scene, number, at_once
-        self.boot = scene.cloud.servers.begin_boot(order)
+        self.boot = begin_boot(scene.cloud.servers, order)
         assert self.boot.server.service_host == HOST
         self.calls, self.in_time, self._was_claimed = 0, False, False
 
@@ -97,13 +98,13 @@ class Late:
         if self.calls == self.number:
             claimed = is_claimed(self.scene)
             self.in_time = claimed or not self._was_claimed
-            self.boot = self.scene.cloud.servers.claim_boot(self.boot)
+            self.boot = claim_boot(self.scene.cloud.servers, self.boot)
             if self.at_once:
                 self.land()
         self._was_claimed |= is_claimed(self.scene)
 
     def land(self) -> None:
-        self.scene.cloud.servers.land_boot(self.boot)
+        land_boot(self.scene.cloud.servers, self.boot)
 
 
 @pytest.mark.parametrize("at_once", [True, False])
@@ -114,7 +115,7 @@ def test_no_boot_that_claims_before_the_release_is_on_the_host_of_a_lease(
     tried = 0
     for number in count(1):
         scene = scene_with_preemptibles(scene_engine)
-        scene.cloud.servers.take_to_delete(deletion)
+        scene.cloud.servers.take_to("delete", deletion)
         late = Late(scene, PREEMPTIBLE, number, at_once=at_once)
         reach(scene, ACTIVE, late)
         if not late.in_time:
@@ -135,7 +136,7 @@ def test_no_boot_of_the_owner_that_claims_before_the_release_is_on_a_host_given_
     tried = 0
     for number in count(1):
         scene = scene_with_preemptibles(scene_engine)
-        scene.cloud.servers.take_to_delete(deletion)
+        scene.cloud.servers.take_to("delete", deletion)
         reach(scene, ACTIVE)
         late = Late(scene, OWNERS, number, at_once=at_once)
         reach(scene, ENDED, late)
@@ -151,7 +152,7 @@ def test_no_boot_of_the_owner_that_claims_before_the_release_is_on_a_host_given_
 
 def test_users_who_keep_booting_preemptible_servers_delay_a_start_by_an_attempt_or_two(scene: Scene) -> None:
     """They get only what the servers that are deleted leave between two attempts."""
-    scene.cloud.servers.take_to_delete(30)
+    scene.cloud.servers.take_to("delete", 30)
 
     def boot() -> None:
         scene.cloud.servers.boot("preemptible", "alt", "m1.small", preemptible=True)
@@ -164,16 +165,16 @@ def test_users_who_keep_booting_preemptible_servers_delay_a_start_by_an_attempt_
 def test_a_boot_on_its_way_is_awaited_and_deleted_only_if_it_is_preemptible(scene: Scene) -> None:
     """A server of somebody else may be a late boot, which the next attempt finds on the host (decision 0022)."""
     scene.cloud.aggregates.remove_host(FREEPOOL, HOST)
-    boot = scene.cloud.servers.begin_boot(BootOrder("stranger", "alt", "m1.xlarge"))
+    boot = begin_boot(scene.cloud.servers, BootOrder("stranger", "alt", "m1.xlarge"))
     scene.cloud.aggregates.add_host(FREEPOOL, HOST)
     boot = replace(boot, server=replace(boot.server, service_host=HOST), providers=on(scene, boot.providers))
-    scene.cloud.servers.claim_boot(boot)
+    claim_boot(scene.cloud.servers, boot)
     for _ in range(2):
         with pytest.raises(CloudTransientError, match="on their way"):
             HOSTS.driver.converge(scene.cloud, host_job(), ACTIVE)
         assert is_claimed(scene)
     assert scene.members(OURS) == set()
-    scene.cloud.servers.land_boot(boot)
+    land_boot(scene.cloud.servers, boot)
     with pytest.raises(CloudTransientError, match="not this lease's"):
         HOSTS.driver.converge(scene.cloud, host_job(), ACTIVE)
     scene.cloud.servers.delete(boot.server.id)
@@ -183,7 +184,7 @@ def test_a_boot_on_its_way_is_awaited_and_deleted_only_if_it_is_preemptible(scen
 
 def on(scene: Scene, providers: Any) -> dict[str, int]:
     """Return the same classes from the provider of the host."""
-    number = scene.cloud.servers.begin_boot(PREEMPTIBLE).providers["VCPU"]
+    number = begin_boot(scene.cloud.servers, PREEMPTIBLE).providers["VCPU"]
     return dict.fromkeys(providers, number)
 
 
@@ -191,7 +192,7 @@ def test_what_is_left_over_at_placement_does_not_block_a_host(scene: Scene, capl
     """As after an evacuation: the server is elsewhere, and still has an allocation here."""
     scene.put_server("evacuated", 2)
     [server] = scene.cloud.servers.on_host("cmp-02")
-    number = scene.cloud.servers.begin_boot(PREEMPTIBLE).providers["VCPU"]
+    number = begin_boot(scene.cloud.servers, PREEMPTIBLE).providers["VCPU"]
     row = {"server_id": server.id, "resource_class": "VCPU", "provider_id": number, "amount": 2}
     with writing(scene.engine) as connection:
         connection.execute(insert(tables.usages), row)

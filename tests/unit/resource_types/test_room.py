@@ -97,7 +97,7 @@ def test_the_room_that_other_slots_have_not_used_yet_is_theirs(scene: Scene) -> 
 
 def test_a_start_waits_for_its_room_and_ends_no_more_than_it_needs(scene: Scene) -> None:
     fill(scene, 3)
-    scene.cloud.servers.take_to_delete(30)
+    scene.cloud.servers.take_to("delete", 30)
     for _ in range(2):
         with pytest.raises(CloudTransientError, match="1 preemptible servers are still being removed"):
             INSTANCES.driver.converge(scene.cloud, slots(2), ACTIVE)

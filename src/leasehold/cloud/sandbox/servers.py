@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, bindparam, case, exists, or_, select, update
 
 from leasehold.cloud.ports import Server
-from leasehold.cloud.sandbox.boots import Boot, BootOrder, choose_host, claim, forget, land, move, store
+from leasehold.cloud.sandbox.boots import BootOrder, choose_host, forget, move, store
 from leasehold.cloud.sandbox.faults import database_errors, verb
 from leasehold.cloud.sandbox.images import forget_shelved, lose_uploads
 from leasehold.cloud.sandbox.port import (
@@ -130,7 +130,7 @@ class SandboxServers(Port):
         now = self.clock()
         with locked(self.engine, SCHEDULER) as connection:
             done_at = now + timedelta(seconds=setting(connection, MIGRATE_SECONDS, 0))
-            move(connection, server_id, self._options(connection), now, done_at)
+            move(connection, server_id, self.options_now(connection), now, done_at)
 
     @verb
     def shelve(self, server_id: str) -> None:
@@ -163,7 +163,7 @@ class SandboxServers(Port):
     def unshelve(self, server_id: str) -> Server:
         """Bring an offloaded server back, as a user of its project does; raises CloudError as `shelving.unshelve`."""
         with database_errors("servers.unshelve"), locked(self.engine, SCHEDULER) as connection:
-            unshelve(connection, server_id, self._options(connection), self.clock())
+            unshelve(connection, server_id, self.options_now(connection), self.clock())
         return self.find(server_id)[0]
 
     def boot(
@@ -185,24 +185,9 @@ class SandboxServers(Port):
             now = self.clock()
             forget(connection, connection.execute(_GONE, {"now": now}).scalars().all())
             order = BootOrder(name, project_id, flavor_id, tuple(reservation_hints), preemptible)
-            boot = choose_host(connection, order, self._options(connection), now)
+            boot = choose_host(connection, order, self.options_now(connection), now)
             store(connection, boot, landed=True)
         return boot.server
-
-    def begin_boot(self, order: BootOrder) -> Boot:
-        """Choose a host, as Nova's scheduler does before it claims anything; raises CloudPermanentError like `boot`."""
-        with reading(self.engine) as connection:
-            return choose_host(connection, order, self._options(connection), self.clock())
-
-    def claim_boot(self, boot: Boot) -> Boot:
-        """Claim what the boot needs: its server is there, on no host yet; in ERROR if the room is gone."""
-        with locked(self.engine, SCHEDULER) as connection:
-            return claim(connection, boot, self.clock())
-
-    def land_boot(self, boot: Boot) -> None:
-        """Let the boot arrive on the host that was chosen."""
-        with writing(self.engine) as connection:
-            land(connection, boot)
 
     def all(self) -> Sequence[Server]:
         """Return every server, oldest first."""
@@ -222,25 +207,14 @@ class SandboxServers(Port):
         """Let preemptible servers run on free hosts from now on, as the option of the filter in nova.conf, or not."""
         change_setting(self.engine, PREEMPTIBLES, allowed)
 
-    def _options(self, connection: Connection) -> FilterOptions:
+    def options_now(self, connection: Connection) -> FilterOptions:
+        """Return the options of the filter, as `allow_preemptibles` has changed them."""
         allowed = setting(connection, PREEMPTIBLES, self.options.allow_preemptibles)
         return replace(self.options, allow_preemptibles=bool(allowed))
 
-    def take_to_delete(self, seconds: float) -> None:
-        """Make every deletion that is requested from now on take `seconds`; 0 means at once."""
-        change_setting(self.engine, DELETE_SECONDS, seconds)
-
-    def take_to_migrate(self, seconds: float) -> None:
-        """Make every migration that is requested from now on take `seconds`; 0 means at once."""
-        change_setting(self.engine, MIGRATE_SECONDS, seconds)
-
-    def take_to_shelve(self, seconds: float) -> None:
-        """Make every server that is shelved from now on be SHELVING for `seconds`; 0 means at once."""
-        change_setting(self.engine, SHELVE_SECONDS, seconds)
-
-    def take_to_suspend(self, seconds: float) -> None:
-        """Make every server that is suspended from now on be SUSPENDING for `seconds`; 0 means at once."""
-        change_setting(self.engine, SUSPEND_SECONDS, seconds)
+    def take_to(self, verb: str, seconds: float) -> None:
+        """Let `delete`, `migrate`, `shelve` or `suspend` take `seconds` from now on; 0 means at once."""
+        change_setting(self.engine, f"server_{verb}_seconds", seconds)
 
     def _read(self, statement: Select[Any], values: Mapping[str, Any]) -> Sequence[Server]:
         with alone(self.engine) as connection:

@@ -8,12 +8,13 @@ Placement; MariaDB needs `EXACT` for that.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import (
     JSON,
     Boolean,
     Column,
+    Constraint,
     Float,
     ForeignKey,
     Index,
@@ -26,36 +27,30 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import DBAPIError
 
-from leasehold.db.types import COUNTED, EXACT, BigKey, UtcDateTime
+from leasehold.db.types import CONVENTION, COUNTED, EXACT, BigKey, UtcDateTime
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-metadata = MetaData(
-    naming_convention={
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_name)s",
-        "pk": "pk_%(table_name)s",
-    }
-)
-
-
+metadata = MetaData(naming_convention=CONVENTION)
 NAME = String(255)
 ID = String(64)
 
-state = Table(
-    "sandbox_state",
-    metadata,
+
+def _table(name: str, *parts: Column[Any] | Constraint | Index, counted: bool = False) -> Table:
+    """Return a table; `counted` if its keys are never used again."""
+    return Table(f"sandbox_{name}", metadata, *parts, **EXACT, **(COUNTED if counted else {}))
+
+
+state = _table(
+    "state",
     Column("name", ID, primary_key=True),
     Column("value", JSON, nullable=False),
-    **EXACT,
 )
 """Settings, and rows that serve as locks, such as `scheduler`."""
 
-hypervisors = Table(
-    "sandbox_hypervisors",
-    metadata,
+hypervisors = _table(
+    "hypervisors",
     Column("id", BigKey, primary_key=True, autoincrement=True),
     Column("hypervisor_hostname", NAME, nullable=False),
     Column("service_host", NAME, nullable=False),
@@ -70,43 +65,35 @@ hypervisors = Table(
     Column("enabled", Boolean, nullable=False),
     UniqueConstraint("hypervisor_hostname"),
     UniqueConstraint("service_host"),
-    **EXACT,
-    **COUNTED,
+    counted=True,
 )
 
-disabled_services = Table(
-    "sandbox_disabled_services",
-    metadata,
+disabled_services = _table(
+    "disabled_services",
     Column("service_host", NAME, primary_key=True),
     Column("reason", Text, nullable=False),
-    **EXACT,
 )
 """Why a compute service is disabled, where a reason was given. Counts only while the hypervisor is not enabled."""
 
-aggregates = Table(
-    "sandbox_aggregates",
-    metadata,
+aggregates = _table(
+    "aggregates",
     Column("id", BigKey, primary_key=True, autoincrement=True),
     Column("name", NAME, nullable=False),
     Column("zone", NAME),
     Column("metadata", JSON, nullable=False),
     UniqueConstraint("name"),
-    **EXACT,
-    **COUNTED,
+    counted=True,
 )
 
-aggregate_hosts = Table(
-    "sandbox_aggregate_hosts",
-    metadata,
+aggregate_hosts = _table(
+    "aggregate_hosts",
     Column("aggregate_id", ForeignKey("sandbox_aggregates.id"), primary_key=True),
     Column("service_host", NAME, primary_key=True),
     Index("ix_sandbox_aggregate_hosts_service_host", "service_host"),
-    **EXACT,
 )
 
-flavors = Table(
-    "sandbox_flavors",
-    metadata,
+flavors = _table(
+    "flavors",
     Column("id", NAME, primary_key=True),
     Column("name", NAME, nullable=False),
     Column("vcpus", Integer, nullable=False),
@@ -117,20 +104,16 @@ flavors = Table(
     Column("public", Boolean, nullable=False),
     Column("extra_specs", JSON, nullable=False),
     UniqueConstraint("name"),
-    **EXACT,
 )
 
-flavor_access = Table(
-    "sandbox_flavor_access",
-    metadata,
+flavor_access = _table(
+    "flavor_access",
     Column("flavor_id", ForeignKey("sandbox_flavors.id", ondelete="CASCADE"), primary_key=True),
     Column("project_id", NAME, primary_key=True),
-    **EXACT,
 )
 
-servers = Table(
-    "sandbox_servers",
-    metadata,
+servers = _table(
+    "servers",
     Column("id", ID, primary_key=True),
     Column("name", NAME, nullable=False),
     Column("project_id", NAME, nullable=False),
@@ -144,27 +127,12 @@ servers = Table(
     Index("ix_sandbox_servers_service_host", "service_host"),
     Index("ix_sandbox_servers_flavor_id", "flavor_id"),
     Index("ix_sandbox_servers_gone_at", "gone_at"),
-    **EXACT,
 )
 """The request to delete a server sets `gone_at`, the time from which it no longer exists. A flavor may be deleted while
 its servers run, as in Nova, so `flavor_id` is not a foreign key."""
 
-images = Table(
-    "sandbox_images",
-    metadata,
-    Column("id", ID, primary_key=True),
-    Column("server_id", ID, nullable=False),
-    Column("project_id", NAME, nullable=False),
-    Column("name", NAME, nullable=False),
-    Column("created_at", UtcDateTime, nullable=False),
-    UniqueConstraint("server_id", "name"),
-    **EXACT,
-)
-"""Unused: kept for processes of the previous version, which run on this schema during an upgrade."""
-
-snapshots = Table(
-    "sandbox_snapshots",
-    metadata,
+snapshots = _table(
+    "snapshots",
     Column("id", ID, primary_key=True),
     Column("server_id", ID, nullable=False),
     Column("project_id", NAME, nullable=False),
@@ -176,37 +144,31 @@ snapshots = Table(
     Column("failed", Boolean, nullable=False),
     Index("ix_sandbox_snapshots_server_id", "server_id"),
     Index("ix_sandbox_snapshots_reservation_id", "reservation_id"),
-    **EXACT,
 )
 """Images of servers; an image is uploading until `ready_at`, which may be in the future. `project_id` is the project
 that it is meant for."""
 
-image_owners = Table(
-    "sandbox_image_owners",
-    metadata,
+image_owners = _table(
+    "image_owners",
     Column("image_id", ID, primary_key=True),
     Column("project_id", NAME, nullable=False),
-    **EXACT,
 )
 """The projects that images were handed over to; all others belong to the service."""
 
-resource_classes = Table("sandbox_resource_classes", metadata, Column("name", NAME, primary_key=True), **EXACT)
+resource_classes = _table("resource_classes", Column("name", NAME, primary_key=True))
 
-providers = Table(
-    "sandbox_providers",
-    metadata,
+providers = _table(
+    "providers",
     Column("id", BigKey, primary_key=True, autoincrement=True),
     Column("name", NAME, nullable=False),
     Column("parent_id", ForeignKey("sandbox_providers.id")),
     UniqueConstraint("name"),
     Index("ix_sandbox_providers_parent_id", "parent_id"),
-    **EXACT,
-    **COUNTED,
+    counted=True,
 )
 
-inventories = Table(
-    "sandbox_inventories",
-    metadata,
+inventories = _table(
+    "inventories",
     Column("provider_id", ForeignKey("sandbox_providers.id", ondelete="CASCADE"), primary_key=True),
     Column("resource_class", ForeignKey("sandbox_resource_classes.name"), primary_key=True),
     Column("total", Integer, nullable=False),
@@ -216,41 +178,33 @@ inventories = Table(
     Column("step_size", Integer, nullable=False),
     Column("allocation_ratio", Float, nullable=False),
     Index("ix_sandbox_inventories_resource_class", "resource_class"),
-    **EXACT,
 )
 
-traits = Table(
-    "sandbox_traits",
-    metadata,
+traits = _table(
+    "traits",
     Column("provider_id", ForeignKey("sandbox_providers.id", ondelete="CASCADE"), primary_key=True),
     Column("trait", NAME, primary_key=True),
-    **EXACT,
 )
 
-usages = Table(
-    "sandbox_usages",
-    metadata,
+usages = _table(
+    "usages",
     Column("server_id", ForeignKey("sandbox_servers.id", ondelete="CASCADE"), primary_key=True),
     Column("resource_class", NAME, primary_key=True),
     Column("provider_id", ForeignKey("sandbox_providers.id"), nullable=False),
     Column("amount", Integer, nullable=False),
     Index("ix_sandbox_usages_provider_id", "provider_id"),
-    **EXACT,
 )
 """What each server uses, from which provider; each class comes from one provider, as in Placement."""
 
-hints = Table(
-    "sandbox_hints",
-    metadata,
+hints = _table(
+    "hints",
     Column("server_id", ForeignKey("sandbox_servers.id", ondelete="CASCADE"), primary_key=True),
     Column("reservation", NAME, primary_key=True),
-    **EXACT,
 )
 """The reservations that a server's boot named; they count again when it moves."""
 
-moves = Table(
-    "sandbox_moves",
-    metadata,
+moves = _table(
+    "moves",
     Column("server_id", ForeignKey("sandbox_servers.id", ondelete="CASCADE"), primary_key=True),
     Column("resource_class", NAME, primary_key=True),
     Column("service_host", NAME, nullable=False),
@@ -259,62 +213,50 @@ moves = Table(
     Column("done_at", UtcDateTime, nullable=False),
     Index("ix_sandbox_moves_service_host", "service_host"),
     Index("ix_sandbox_moves_provider_id", "provider_id"),
-    **EXACT,
 )
 """Where a server that migrates still is, and what it uses there, until `done_at`. Its own row names the new host."""
 
-shelved = Table(
-    "sandbox_shelved",
-    metadata,
+shelved = _table(
+    "shelved",
     Column("server_id", ForeignKey("sandbox_servers.id", ondelete="CASCADE"), primary_key=True),
     Column("done_at", UtcDateTime, nullable=False),
     Column("amounts", JSON, nullable=False),
-    **EXACT,
 )
 """The servers that are shelved: from when, and what they used by resource class, which they will need again."""
 
-suspended = Table(
-    "sandbox_suspended",
-    metadata,
+suspended = _table(
+    "suspended",
     Column("server_id", ForeignKey("sandbox_servers.id", ondelete="CASCADE"), primary_key=True),
     Column("done_at", UtcDateTime, nullable=False),
-    **EXACT,
 )
 """The servers that are suspended, and from when."""
 
-claims = Table(
-    "sandbox_claims",
-    metadata,
+claims = _table(
+    "claims",
     Column("provider_id", ForeignKey("sandbox_providers.id", ondelete="CASCADE"), primary_key=True),
     Column("resource_class", NAME, primary_key=True),
     Column("amount", Integer, nullable=False),
-    **EXACT,
 )
 """What Leasehold has claimed of a provider, so that nothing lands there."""
 
-networks = Table(
-    "sandbox_networks",
-    metadata,
+networks = _table(
+    "networks",
     Column("id", ID, primary_key=True),
     Column("name", NAME, nullable=False),
-    **EXACT,
 )
 
-subnets = Table(
-    "sandbox_subnets",
-    metadata,
+subnets = _table(
+    "subnets",
     Column("id", ID, primary_key=True),
     Column("network_id", ForeignKey("sandbox_networks.id"), nullable=False),
     Column("cidr", String(64), nullable=False),
     Column("gateway", String(64)),
     Column("allocation_pools", JSON, nullable=False),
     Index("ix_sandbox_subnets_network_id", "network_id"),
-    **EXACT,
 )
 
-floating_ips = Table(
-    "sandbox_floating_ips",
-    metadata,
+floating_ips = _table(
+    "floating_ips",
     Column("id", ID, primary_key=True),
     Column("network_id", ForeignKey("sandbox_networks.id"), nullable=False),
     Column("subnet_id", ForeignKey("sandbox_subnets.id"), nullable=False),
@@ -322,41 +264,34 @@ floating_ips = Table(
     Column("project_id", NAME, nullable=False),
     Column("port_id", ID),
     UniqueConstraint("network_id", "address"),
-    **EXACT,
 )
 
-floating_ip_tags = Table(
-    "sandbox_floating_ip_tags",
-    metadata,
+floating_ip_tags = _table(
+    "floating_ip_tags",
     Column("floating_ip_id", ForeignKey("sandbox_floating_ips.id", ondelete="CASCADE"), primary_key=True),
     Column("tag", NAME, primary_key=True),
     Index("ix_sandbox_floating_ip_tags_tag", "tag"),
-    **EXACT,
 )
 
-ports = Table(
-    "sandbox_ports",
-    metadata,
+ports = _table(
+    "ports",
     Column("id", ID, primary_key=True),
     Column("network_id", ForeignKey("sandbox_networks.id"), nullable=False),
     Column("address", String(64), nullable=False),
     Column("owner", NAME, nullable=False),
     UniqueConstraint("network_id", "address"),
-    **EXACT,
 )
 """The ports that have an address and are no floating IP's."""
 
-faults = Table(
-    "sandbox_faults",
-    metadata,
+faults = _table(
+    "faults",
     Column("id", BigKey, primary_key=True, autoincrement=True),
     Column("verb", NAME, nullable=False),
     Column("latency_ms", Integer, nullable=False),
     Column("error", String(8), nullable=False),
     Column("permanent", Boolean, nullable=False),
     Column("remaining", Integer),
-    **EXACT,
-    **COUNTED,
+    counted=True,
 )
 
 

@@ -8,12 +8,12 @@ with others is decided in a transaction of its own afterwards, and so are all if
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from functools import partial
 from logging import getLogger
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from leasehold.db.committed import note_commit, noting_commits
 from leasehold.db.leases.lease import lock_those_unchanged
@@ -32,7 +32,7 @@ from leasehold.model.lease import Lease
 from leasehold.model.states import EventType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection
 
@@ -45,15 +45,26 @@ if TYPE_CHECKING:
 log = getLogger(__name__)
 
 
-_CERTAIN = (UnapprovedError, NoTraceError, ChangedMeanwhileError)
+class CertainError(Exception):
+    """A decision ends with this, and would end with it alone as well."""
+
+
+_CERTAIN = (UnapprovedError, NoTraceError, ChangedMeanwhileError, CertainError)
 """What a decision ends with that would be the same alone."""
 
 
+class _NothingError(Exception):
+    """Nothing was granted, so the transaction is rolled back: the pools stay as they are."""
+
+
 class Joining(ABC):
-    """A use case about one lease that locks its pools between two steps; it may run more than once."""
+    """A use case about one lease that locks its pools between two steps; it may run more than once.
+
+    None: there is nothing to decide any more, or not with others.
+    """
 
     @abstractmethod
-    def __call__(self, unit: Unit) -> Decision:
+    def __call__(self, unit: Unit) -> Decision | None:
         """Decide by itself."""
 
     @abstractmethod
@@ -61,7 +72,7 @@ class Joining(ABC):
         """Return what is asked for, within the limits of the project."""
 
     @abstractmethod
-    def decided(self, unit: Unit, locks: Locks, wanted: Any) -> Decision:
+    def decided(self, unit: Unit, locks: Locks, wanted: Any) -> Decision | None:
         """Return what is decided about it."""
 
 
@@ -72,7 +83,13 @@ class _SharedUnit(Unit):
     use: SharedUse
     views: dict[str, Snapshot]
     unchanged: dict[str, Lease]
+    booked: set[str]
     explains: ClassVar[bool] = False
+
+    @property
+    def settled(self) -> Collection[str]:
+        """The leases of the requests before this one."""
+        return self.booked
 
     @property
     def deciding(self) -> Deciding:
@@ -91,6 +108,7 @@ class _SharedUnit(Unit):
     def book(self, decision: Decision) -> None:
         """Let the requests after this one see what a lease has then; what it had in use may have to be cleaned."""
         before = decision.before
+        self.booked.add(decision.lease.id)
         if before is not None and not before.reached(EventType.START):
             mine = [part.id for part in before.reservations]
             self.views.update({pool: view.without(mine) for pool, view in self.views.items()})
@@ -111,12 +129,13 @@ class _Member(Queued):
     context: Context = field(default_factory=copy_context)
 
 
+Result = TypeVar("Result")
 _Outcomes: TypeAlias = dict[_Member, Lease | Exception]
 
 
 def decide_together(
-    service: Service, case: Joining, order: Order, joins: Joins, approval: Approval, alone: Callable[[], Lease]
-) -> Lease:
+    service: Service, case: Joining, order: Order, joins: Joins, approval: Approval, alone: Callable[[], Result]
+) -> Lease | Result:
     """Decide a request, at once if nobody is before it, else together with those that wait; return its lease.
 
     `alone` decides it by itself. Raises what the use case and `Database.transact` raise, and the errors of its permit.
@@ -134,7 +153,7 @@ def _decide(batch: Sequence[_Member]) -> None:
     service, outcomes = batch[0].service, _Outcomes()
     try:
         # What is committed is noted by those that it grants something.
-        with noting_commits():
+        with noting_commits(), suppress(_NothingError):
             service.decide(partial(_decided, service, batch, outcomes))
     except UnknownOutcomeError as error:
         granted = [each for each, outcome in outcomes.items() if isinstance(outcome, Lease)]
@@ -150,12 +169,16 @@ def _decide(batch: Sequence[_Member]) -> None:
 def _decided(
     service: Service, batch: Sequence[_Member], outcomes: _Outcomes, _: Evaluated, connection: Connection
 ) -> None:
-    """Decide and write what is asked for, in its order; it is not committed, and may be done again."""
+    """Decide and write what is asked for, in its order; it is not committed, and may be done again.
+
+    Raises _NothingError if there is nothing to commit.
+    """
     outcomes.clear()
     views: dict[str, Snapshot] = {}
     unchanged: dict[str, Lease] = {}
+    shared = views, unchanged, set[str]()
     units = [
-        _SharedUnit(each.service, connection, each.order, each.approval, each.evaluated, SharedUse(), views, unchanged)
+        _SharedUnit(each.service, connection, each.order, each.approval, each.evaluated, SharedUse(), *shared)
         for each in batch
     ]
     wanted = _wanted(dict(zip(batch, units, strict=True)), outcomes)
@@ -180,6 +203,8 @@ def _decided(
                 give_back(connection, unit.use, locks.now)
                 if isinstance(outcome, _CERTAIN):
                     outcomes[each] = outcome
+    if not decided:
+        raise _NothingError
     after = write_together(
         [(decision, each.order.once, each.context) for each, decision in decided.items()], locks, service.calendars
     )
@@ -201,15 +226,15 @@ def _wanted(units: Mapping[_Member, _SharedUnit], outcomes: _Outcomes) -> dict[_
             wanted[each] = unit, each.context.run(each.case.wanted, unit)
         except UncountedError:
             continue
-        except (LeaseholdError, NoTraceError) as error:
+        except (LeaseholdError, NoTraceError, CertainError) as error:
             outcomes[each] = error
     return wanted
 
 
-def _outcome(each: _Member, unit: _SharedUnit, locks: Locks, asked: Any) -> Decision | Exception:
+def _outcome(each: _Member, unit: _SharedUnit, locks: Locks, asked: Any) -> Decision | Exception | None:
     """Return the decision about the lease, or why there is none."""
     try:
-        decision: Decision = each.context.run(each.case.decided, unit, locks, asked)
+        decision: Decision | None = each.context.run(each.case.decided, unit, locks, asked)
     except (UncountedError, RefusedError, LeaseholdError, *_CERTAIN) as error:
         return error
     return decision

@@ -99,6 +99,11 @@ class Unit:
         return self.service.now()
 
     @property
+    def settled(self) -> Collection[str]:
+        """The leases about which was decided before in this transaction; nothing of it is written yet."""
+        return ()
+
+    @property
     def deciding(self) -> Deciding:
         """What enforcement may use now."""
         return self.service.deciding(self.connection, self.now)

@@ -90,9 +90,9 @@ class Decision:
 
     @property
     def joins(self) -> bool:
-        """Whether it may be written together with others: no other lease changes, and no task is finished."""
+        """Whether it may be written together with others: no other lease changes."""
         moved = self.promised is not None and self.promised.room.moves
-        return not (moved or self.also or self.tries or self.rereads or self.claim)
+        return not (moved or self.also or self.tries or self.rereads)
 
     @property
     def taken(self) -> Iterator[Taken]:

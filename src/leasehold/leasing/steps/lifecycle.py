@@ -201,7 +201,7 @@ def begin(service: Service, claim: Claim) -> Step | None:
 
     Returns None if nothing is due now (the task is then rescheduled), or if the claim is lost.
     """
-    return transact_together(service, claim, partial(_begin, service, claim), _begin_starts)
+    return transact_together(service, claim, partial(_begin, service, claim), _begin_some)
 
 
 def _begin(service: Service, claim: Claim, connection: Connection) -> Step | None:
@@ -237,21 +237,24 @@ def _begin(service: Service, claim: Claim, connection: Connection) -> Step | Non
     return Step(phase, begun, jobs, blocked, first)
 
 
-def _begin_starts(service: Service, claims: Sequence[Claim], connection: Connection) -> list[Step | object]:
-    """Begin the steps of several leases that are first starts, if nothing blocks them; return ALONE for the others."""
+def _begin_some(service: Service, claims: Sequence[Claim], connection: Connection) -> list[Step | object]:
+    """Begin the steps of several leases: first starts that nothing blocks, and tries; return ALONE for the others."""
     now = service.now()
     claimed = find_claimed(connection, [each.subject for each in claims], now)
-    plain = {
-        claim: found
+    ours = {
+        claim: (found, phase_of(found.lease, now))
         for claim in claims
         if (found := claimed.get(claim.subject)) is not None
         and found.holder == claim.claimer
-        and found.lease.status is LeaseStatus.PENDING
         and not found.lease.own_events
-        and phase_of(found.lease, now) is Phase.START
+    }
+    steps = {claim: Step(phase, found.lease, (), {}) for claim, (found, phase) in ours.items() if phase is Phase.TRY}
+    plain = {
+        claim: found
+        for claim, (found, phase) in ours.items()
+        if phase is Phase.START and found.lease.status is LeaseStatus.PENDING
     }
     every = jobs_of_each(service, connection, [found.lease for found in plain.values()])
-    steps = dict["Claim", Step]()
     with together(connection) as writes:
         for (claim, found), jobs in zip(plain.items(), every, strict=True):
             if not _blocked(connection, jobs, found.there, now):

@@ -11,12 +11,12 @@ from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from leasehold.db.leases.lease import find_lease
 from leasehold.db.pool import LockedPools
 from leasehold.db.task import due_anew, still_ours
 from leasehold.db.waiting import next_clean
 from leasehold.enforcement.external import ExternalCall
-from leasehold.leasing.approval import approved
+from leasehold.leasing.approval import UNASKED, approved
+from leasehold.leasing.batch import CertainError, Joining, decide_together
 from leasehold.leasing.deciding.decide import RefusedError, decide, seen_by_users
 from leasehold.leasing.deciding.decision import Decision
 from leasehold.leasing.deciding.default_properties import with_defaults
@@ -25,7 +25,7 @@ from leasehold.leasing.deciding.rebinding_search import RoomMade
 from leasehold.leasing.external_view import ExternalView
 from leasehold.leasing.requests import conditions_asked
 from leasehold.leasing.room.rebinding import Rebinding
-from leasehold.leasing.unit import Order, run
+from leasehold.leasing.unit import Joins, Order, run
 from leasehold.leasing.waiting.holds import Draws, draws_of, is_held, let_go
 from leasehold.leasing.waiting.waiting_list import (
     AFTER_YOU,
@@ -58,11 +58,12 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service
     from leasehold.leasing.unit import Unit
     from leasehold.model.lease import Lease
+    from leasehold.model.properties import Expression
     from leasehold.model.terms.waiting import Waiting
     from leasehold.model.windows import Window
 
 
-class _NotGrantedError(Exception):
+class _NotGrantedError(CertainError):
     """The try is over without a grant; `reason` is a sentence. `first` is the lease that has to go first, if any."""
 
     def __init__(self, reason: str, first: str | None = None) -> None:
@@ -76,21 +77,41 @@ def try_waiting(service: Service, seen: Lease, claim: Claim) -> bool:
 
     A limit that is exceeded and the denial of the external service count as refused tries, with their sentence.
     """
-    window = window_at(seen.window, service.now())
+    window, pools = window_at(seen.window, service.now()), _waiting_of(seen).pools
     try:
         asked = asked_of(service, seen)
-        order, case = Order(conditions_asked(asked)), _Try(seen, claim, asked, window)
-
-        def attempt(approval: Approval) -> Lease | None:
-            return run(service, case, order, approval)
-
-        return approved(service, ExternalCall.CREATE, seen.project_id, attempt) is not None
+        tried = partial(_shared, service, _Try(seen, claim, asked, window), seen, pools, conditions_asked(asked))
+        return approved(service, ExternalCall.CREATE, seen.project_id, tried) is not None
     except (_NotGrantedError, LeaseholdError) as error:
-        return run(service, _InVain(seen, claim, error)) is not None
+        case = _InVain(seen, claim, error)
+        return _shared(service, case, seen, pools if is_held(seen) else frozenset(), (), UNASKED) is not None
+
+
+def _shared(
+    service: Service,
+    case: Joining,
+    seen: Lease,
+    pools: frozenset[str],
+    conditions: Sequence[tuple[str, Expression]],
+    approval: Approval,
+) -> Lease | None:
+    """Decide with what else is decided about these pools, or about none; None: the claim is lost."""
+    joins = Joins(seen.project_id, pools, seen)
+    order = Order(conditions, joins=joins)
+    return decide_together(service, case, order, joins, approval, partial(run, service, case, order, approval))
 
 
 @dataclass(frozen=True, slots=True)
-class _Try:
+class _Wanted:
+    """The lease as it would be, as one of those that wait, and the pools of all that come before it."""
+
+    lease: Lease
+    waits: WaitingLease
+    pools: set[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Try(Joining):
     """The use case that grants it; `window` is what the lease would get. None: the claim is lost."""
 
     seen: Lease
@@ -99,26 +120,35 @@ class _Try:
     window: Window
 
     def __call__(self, unit: Unit) -> Decision | None:
-        service, now, waiting = unit.service, unit.now, _waiting_of(self.seen)
-        if waiting.expired(now):
+        wanted = self.wanted(unit)
+        return self.decided(unit, unit.lock(wanted.pools), wanted)
+
+    def wanted(self, unit: Unit) -> _Wanted:
+        """Return what it would be; raises _NotGrantedError after its deadline, and the errors of enforcement."""
+        waiting = _waiting_of(self.seen)
+        if waiting.expired(unit.now):
             raise _NotGrantedError(self.seen.status_reason or "")
         moved = moved_to(self.seen, self.window)
-        service.enforcement.check_create(moved, unit.deciding)
+        unit.service.enforcement.check_create(moved, unit.deciding)
         mine = WaitingLease(moved.id, moved.project_id, moved.user_id, waiting)
-        locks = unit.lock(pools_to_lock(service, unit.connection, mine))
-        lease = find_lease(unit.connection, self.seen.id, lock=True)
-        if not still_ours(unit.connection, self.claim):
+        return _Wanted(moved, mine, pools_to_lock(unit.service, unit.connection, mine))
+
+    def decided(self, unit: Unit, locks: Locks, wanted: _Wanted) -> Decision | None:
+        """Return that it is granted; None as well if those before it wait for more than these pools."""
+        service, moved, mine = unit.service, wanted.lease, wanted.waits
+        lease = unit.as_seen(self.seen)
+        if not still_ours(unit.connection, self.claim) or not locks.pools.keys() >= wanted.pools:
             return None
-        if lease is None or lease.generation != self.seen.generation:
+        if lease is None:
             return _overtaken(self.seen, self.claim, locks)
         with unit.snapshots(locks) as pools:
             snapshots = seen_by_users(service.types, pools, lease)
             own = {name: each.among(each.eligible.seen_by(mine.id)) for name, each in snapshots.items()}
             asked = with_closed(unit.connection, lease, self.asked)
-            terms = unit.terms(lease, self.window, locks, use_disabled=waiting.use_disabled)
+            terms = unit.terms(lease, self.window, locks, use_disabled=mine.waiting.use_disabled)
             decided = _decided(own, asked, terms, Rebinding(service, locks))
             got = with_defaults(moved, [part.kind.pool for part in self.asked], decided.picks, own)
-            first = WaitingList(service, locks, snapshots, service.budget()).first_ahead(mine)
+            first = WaitingList(service, locks, snapshots, service.budget(), unit.settled).first_ahead(mine)
         if first is not None:
             raise _NotGrantedError(BEHIND, first)
         unit.approval.require(
@@ -166,7 +196,7 @@ def _overtaken(seen: Lease, claim: Claim, locks: Locks) -> Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class _InVain:
+class _InVain(Joining):
     """The use case of a refused try: when the next one is due, or that it was the last. None: the claim is lost."""
 
     seen: Lease
@@ -174,12 +204,17 @@ class _InVain:
     error: _NotGrantedError | LeaseholdError
 
     def __call__(self, unit: Unit) -> Decision | None:
-        locks = unit.lock(_waiting_of(self.seen).pools if is_held(self.seen) else ())
-        connection, now = unit.connection, locks.now
-        lease = find_lease(connection, self.seen.id, lock=True)
+        return self.decided(unit, unit.lock(_waiting_of(self.seen).pools if is_held(self.seen) else ()), None)
+
+    def wanted(self, unit: Unit) -> None:
+        """Ask for nothing."""
+
+    def decided(self, unit: Unit, locks: Locks, wanted: None) -> Decision | None:  # noqa: ARG002 - nothing is
+        """Return what is written about it."""
+        connection, now, lease = unit.connection, locks.now, unit.as_seen(self.seen)
         if not still_ours(connection, self.claim):
             return None
-        if lease is None or lease.generation != self.seen.generation:
+        if lease is None:
             return _overtaken(self.seen, self.claim, locks)
         first = self.error.first if isinstance(self.error, _NotGrantedError) else None
         if first is not None:

@@ -24,7 +24,7 @@ from leasehold.model.terms.waiting import window_at
 from leasehold.resource_types.kind import Explain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from sqlalchemy import Connection
 
@@ -76,12 +76,16 @@ def pools_to_lock(service: Service, connection: Connection, lease: WaitingLease)
 
 @dataclass(frozen=True, slots=True)
 class WaitingList:
-    """The leases that wait; `snapshots` are of the locked pools, and `budget` bounds the search."""
+    """The leases that wait; `snapshots` are of the locked pools, and `budget` bounds the search.
+
+    Those in `settled` wait no more.
+    """
 
     service: Service
     locks: Locks
     snapshots: Mapping[str, Snapshot]
     budget: Budget
+    settled: Collection[str] = ()
 
     def first_ahead(self, lease: WaitingLease) -> str | None:
         """Return the first lease that comes before this one and would fit now; None if none would.
@@ -91,7 +95,7 @@ class WaitingList:
         ids = [
             each.id
             for each in leases_ahead(self.service, self.locks.connection, lease)
-            if self._may_be_granted(each.waiting)
+            if each.id not in self.settled and self._may_be_granted(each.waiting)
         ]
         if not ids:
             return None

@@ -12,20 +12,16 @@ from typing import TYPE_CHECKING, Any
 from oslo_config import cfg, types
 
 from leasehold.api import versions
-from leasehold.api.policies import (
-    base,
-    event_log,
-    floatingip,
-    host,
-    lease,
-    resource,
-)
+from leasehold.api.routes import event_log, floatingip, host, lease, resource
+from leasehold.cmd.web import ROUTES, list_rules
 from leasehold.conf.opts import list_library_opts
 from leasehold.features.registry import FEATURES, list_opts
 from leasehold.model.transitions import TABLE, Becomes, Transition, always
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+
+    from leasehold.api.route import Route
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 
@@ -77,14 +73,14 @@ client of one version sees does not change.
 
 """
 
-POLICY_SECTIONS: Mapping[str, Any] = {
-    "Leases": lease,
-    "Hosts": host,
-    "Floating IPs": floatingip,
-    "Resources of any type": resource,
-    "The event log": event_log,
-    "Rules that other rules refer to": base,
+CORE_ROUTES: Mapping[str, Iterable[Route]] = {
+    "Leases": lease.ROUTES,
+    "Hosts": host.ROUTES,
+    "Floating IPs": floatingip.ROUTES,
+    "Resources of any type": resource.ROUTES,
+    "The event log": event_log.ROUTES,
 }
+OWN = {rule.name for route in ROUTES for rule in route.rules}
 
 
 def options() -> str:
@@ -191,9 +187,15 @@ def _help(opt: cfg.Opt) -> str:
 
 def policies() -> str:
     """Return the page about policies."""
-    sections = {title: module.RULES for title, module in POLICY_SECTIONS.items()}
-    sections |= {each.title: each.rules() for each in FEATURES if each.rules()}
-    return POLICIES + "".join(f"\n## {title}\n\n{_rules(rules)}" for title, rules in sections.items())
+    rules = {rule.name: rule for rule in list_rules()}
+    sections = {}
+    for title, routes in {**CORE_ROUTES, **{each.title: each.routes() for each in FEATURES}}.items():
+        # A rule is said where a route has it as one of its own, or else where it is first asked for within one.
+        own = {rule.name for route in routes for rule in route.rules}
+        within = {rule.name for route in routes for rule in route.within} - OWN
+        sections[title] = [rules.pop(name) for name in list(rules) if name in own | within]
+    sections["Rules that other rules refer to"] = list(rules.values())
+    return POLICIES + "".join(f"\n## {title}\n\n{_rules(found)}" for title, found in sections.items() if found)
 
 
 def _rules(rules: Iterable[Any]) -> str:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from leasehold.api import app
-from leasehold.api.policies import enforcer
 from leasehold.api.routes.core import ROUTES
 from tests.api.conftest import Client
 from tests.web import LocalClient
@@ -23,7 +22,7 @@ BODY = {"name": "l", "start_date": "2031-05-02 10:00", "end_date": "2031-05-02 1
 @pytest.fixture
 def core(service: Service, settings: ApiSettings) -> Client:
     """Return a client of an API without features."""
-    parts = app.Parts(ROUTES, enforcer.RULES, {}, ())
+    parts = app.Parts(ROUTES, {}, ())
     return Client(LocalClient(app.make_app(service, settings, parts)))
 
 

@@ -19,6 +19,7 @@ from leasehold.api.limits.event_waits import EventWaits
 from leasehold.api.limits.rate_limit import RateLimit
 from leasehold.api.policies.enforcer import Policies
 from leasehold.api.proxies import Proxies
+from leasehold.api.route import rules_of
 from leasehold.api.router import Router
 from leasehold.conf.load import unset
 from leasehold.leasing.refusals import RefusalCounts
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from oslo_config import cfg
-    from oslo_policy.policy import RuleDefault
 
     from leasehold.api.call import Filler
     from leasehold.api.mount import MakeMount, Mount
@@ -41,10 +41,9 @@ App = falcon.App[falcon.Request, falcon.Response]
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What an API has: routes, rules, what adds keys to bodies by the key that names it, and what is not a route."""
+    """What an API has: routes, what adds keys to bodies by the key that names it, and what is not a route."""
 
     routes: Sequence[Route]
-    rules: Sequence[RuleDefault]
     fillers: Mapping[str, Filler]
     mounts: Sequence[MakeMount]
 
@@ -74,7 +73,7 @@ def make_app(
         service=service,
         settings=settings,
         authenticator=authenticator,
-        policies=Policies(settings.policy, parts.rules),
+        policies=Policies(settings.policy, rules_of(parts.routes)),
         rates=RateLimit(settings.rates),
         admission=admission,
         delete_waits=DeleteWaits(settings),

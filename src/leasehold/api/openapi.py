@@ -156,7 +156,7 @@ def _operation(route: Route, references: Mapping[Any, Any]) -> dict[str, Any]:
     if route.request is not None and "dry_run" in route.request.model_fields:
         tried = {**_success(route, references), "description": "After a dry run: what would happen"}
         operation["responses"].setdefault(str(int(HTTPStatus.OK)), tried)
-    rules = f"\n\nPolicy: {', '.join(route.rules)}." if route.rules else ""
+    rules = f"\n\nPolicy: {', '.join(map(str, route.rules))}." if route.rules else ""
     operation["description"] = route.description + rules
     if route.public:
         operation["security"] = []

@@ -1,4 +1,4 @@
-"""The API of the core and of all features: its routes, its rules of policy, and the WSGI application."""
+"""The API of the core and of all features: its routes, their rules of policy, and the WSGI application."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from leasehold.api import app
 from leasehold.api.policies import enforcer
+from leasehold.api.route import rules_of
 from leasehold.api.routes import core
 from leasehold.features.registry import FEATURES, load
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 ROUTES: tuple[Route, ...] = (*core.ROUTES, *(route for each in FEATURES for route in each.routes()))
 MOUNTS: tuple[MakeMount, ...] = tuple(make for each in FEATURES for make in each.mounts())
-RULES: list[policy.RuleDefault] = [*enforcer.RULES, *(rule for each in FEATURES for rule in each.rules())]
 FILLERS: Mapping[str, Filler] = {key: each for feature in FEATURES for key, each in feature.fillers().items()}
 
 
@@ -38,14 +38,14 @@ def make_app(
     refusals: RefusalCounts | None = None,
 ) -> App:
     """Return the whole API over `service` as a WSGI callable (`leasehold.api.app.make_app`)."""
-    return app.make_app(service, settings, app.Parts(ROUTES, RULES, FILLERS, MOUNTS), raw, admission, refusals)
+    return app.make_app(service, settings, app.Parts(ROUTES, FILLERS, MOUNTS), raw, admission, refusals)
 
 
 def list_rules() -> list[policy.RuleDefault]:
     """Return all our rules, for `oslopolicy-sample-generator` and similar tools (`--namespace leasehold`)."""
-    return RULES
+    return rules_of(ROUTES)
 
 
 def get_enforcer() -> policy.Enforcer:
     """Return the rules in force, for `oslopolicy-policy-generator` and similar tools; raises `ConfigurationError`."""
-    return enforcer.load_rules(load().api.policy, RULES)
+    return enforcer.load_rules(load().api.policy, rules_of(ROUTES))

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace, _SubParsersAction
     from collections.abc import Callable, Mapping, Sequence
 
-    from oslo_policy.policy import RuleDefault
     from sqlalchemy import Engine
 
     from leasehold.api.call import Filler
@@ -47,7 +46,7 @@ class Intakes:
 class Feature:
     """The package `leasehold.features.NAME`, with its options; people read its `title`.
 
-    With `api` it has a module `api` with `ROUTES` and `RULES`, and if it `fills` bodies with `FILLERS`; with `job` a
+    With `api` it has a module `api` with `ROUTES`, and if it `fills` bodies with `FILLERS`; with `job` a
     module `job`, whose `jobs` makes what managers do for it; with `tables` a module `store` that has them; with `mount`
     a module `mount`, whose `mount` makes what is served beside the routes, and whose `welcome` says where; with `words`
     a module `words`, whose `read_words` is one of `Service.words`; with `sources` a module `source`, whose `SOURCES`
@@ -73,11 +72,6 @@ class Feature:
     def routes(self) -> Sequence[Route]:
         """Return its routes."""
         found: Sequence[Route] = self._module("api").ROUTES if self.api else ()
-        return found
-
-    def rules(self) -> Sequence[RuleDefault]:
-        """Return its rules of policy."""
-        found: Sequence[RuleDefault] = self._module("api").RULES if self.api else ()
         return found
 
     def fillers(self) -> Mapping[str, Filler]:

@@ -1,6 +1,8 @@
-"""The base rules, which the rules of the other modules refer to."""
+"""Rules: who may do what by default, and the rules that they consist of."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from oslo_policy import policy
 
@@ -8,12 +10,10 @@ ADMIN = "rule:admin"
 MEMBER_OR_ADMIN = "rule:project_member_or_admin"
 READER_OR_ADMIN = "rule:project_reader_or_admin"
 
-SCOPE = ["project"]
-
 SINCE = "1.0.0"
 REASON = "The default now requires the member or the reader role in the project, or an administrator."
 
-RULES = [
+PARTS = [
     policy.RuleDefault("admin", "is_admin:True or role:admin", "An administrator of the reservation service."),
     policy.RuleDefault(
         "admin_or_owner",
@@ -37,28 +37,33 @@ RULES = [
         "A reader of the project, or an administrator.",
     ),
 ]
+"""What other rules consist of."""
 
 
-def rule(name: str, check: str, description: str, *requests: str) -> policy.DocumentedRuleDefault:
-    """Return a rule that these requests are checked by, each a method and a path (`GET /v1/leases`)."""
-    operations: list[policy.Operation] = [{"path": path, "method": method} for method, path in map(str.split, requests)]
-    return policy.DocumentedRuleDefault(name, check, description, operations, scope_types=SCOPE)
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Who may do something: a name, the default, which an operator's file replaces, and what it allows.
 
+    A route says which rules its requests are checked by. One of a project's resources that Blazar has too was open to
+    everybody in the project.
+    """
 
-def owned(name: str, check: str, description: str, method: str, path: str) -> policy.DocumentedRuleDefault:
-    """Return a rule about resources that a project owns; its deprecated default allows everybody in the project."""
-    return policy.DocumentedRuleDefault(
-        name,
-        check,
-        description,
-        [{"path": path, "method": method}],
-        scope_types=SCOPE,
-        deprecated_rule=policy.DeprecatedRule(
-            name, "rule:admin_or_owner", deprecated_reason=REASON, deprecated_since=SINCE
-        ),
-    )
+    name: str
+    check: str
+    description: str
+    was_open: bool = False
 
+    def __str__(self) -> str:
+        return self.name
 
-def admin_only(name: str, description: str, method: str, path: str) -> policy.DocumentedRuleDefault:
-    """Return a rule that allows only administrators."""
-    return rule(name, ADMIN, description, f"{method} {path}")
+    def documented(self, requests: list[policy.Operation]) -> policy.DocumentedRuleDefault:
+        """Return the rule for oslo.policy; these requests are checked by it."""
+        old = policy.DeprecatedRule(self.name, "rule:admin_or_owner", deprecated_reason=REASON, deprecated_since=SINCE)
+        return policy.DocumentedRuleDefault(
+            self.name,
+            self.check,
+            self.description,
+            requests,
+            scope_types=["project"],
+            deprecated_rule=old if self.was_open else None,
+        )

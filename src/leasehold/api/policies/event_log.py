@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from leasehold.api.policies.base import READER_OR_ADMIN, rule
+from leasehold.api.policies.base import READER_OR_ADMIN, Rule
 
-GET = "leasehold:events:get"
-
-RULES = [
-    rule(
-        GET,
-        READER_OR_ADMIN,
-        "Read the events of a project; only administrators read those of all projects and of resources.",
-        "GET /v1/events",
-    ),
-]
+GET = Rule(
+    "leasehold:events:get",
+    READER_OR_ADMIN,
+    "Read the events of a project; only administrators read those of all projects and of resources.",
+)

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from leasehold.api.policies.base import READER_OR_ADMIN, admin_only, owned
+from leasehold.api.policies.base import ADMIN, READER_OR_ADMIN, Rule
 
-GET = "blazar:floatingips:get"
-POST = "blazar:floatingips:post"
-DELETE = "blazar:floatingips:delete"
-
-RULES = [
-    owned(GET, READER_OR_ADMIN, "List floating IPs, or show one.", "GET", "/v1/floatingips"),
-    admin_only(POST, "Enrol a floating IP.", "POST", "/v1/floatingips"),
-    admin_only(DELETE, "Remove a floating IP.", "DELETE", "/v1/floatingips/{floatingip_id}"),
-]
+GET = Rule("blazar:floatingips:get", READER_OR_ADMIN, "List floating IPs, or show one.", was_open=True)
+POST = Rule("blazar:floatingips:post", ADMIN, "Enrol a floating IP.")
+DELETE = Rule("blazar:floatingips:delete", ADMIN, "Remove a floating IP.")

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from leasehold.api import strict
 from leasehold.api.call import Reply
-from leasehold.api.dates import to_iso
 from leasehold.api.models.base import TEN_YEARS, RequestModel, answer
 from leasehold.api.models.lease import OpenObject
 from leasehold.api.models.name import OptionalName  # noqa: TC001 - read at run time
 from leasehold.api.paging import ListKeys
-from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, rule
+from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, Rule
 from leasehold.api.route import CREATED, EVERY, GONE, V1_2, Noun
+from leasehold.api.views.shown import shown
 from leasehold.cloud.asked_once import asked_once
 from leasehold.features.alarm import use as alarms
 from leasehold.features.alarm.model import AlarmDraft
@@ -124,41 +124,20 @@ def delete(call: Call, alarm: Alarm) -> Reply:
 
 def show_alarm(found: Alarm) -> AlarmAnswer:
     """Return an alarm; times are in ISO 8601 with the zone."""
-    return {
-        "id": found.id,
-        "name": found.name,
-        "project_id": found.project_id,
-        "user_id": found.user_id,
-        "reservation": cast("WatchedAnswer", dict(found.reservation)),
-        "below": found.below,
-        "duration": found.duration,
-        "state": found.state.value,
-        "available": found.available,
-        "reason": UNCHECKED if found.checked_at is None else found.reason,
-        "created_at": found.created_at.isoformat(),
-        "changed_at": to_iso(found.changed_at),
-        "checked_at": to_iso(found.checked_at),
-    }
+    return shown(AlarmAnswer, found, reason=UNCHECKED if found.checked_at is None else found.reason)
 
 
 _ALARM = Noun("alarm_id", "alarm", alarms.ALARMS.get)
 _ALL, _ONE = "/v1/alarms", "/v1/alarms/{alarm_id}"
 
-GET = "leasehold:alarms:get"
-POST = "leasehold:alarms:post"
-DELETE = "leasehold:alarms:delete"
+GET = Rule(
+    "leasehold:alarms:get",
+    READER_OR_ADMIN,
+    "Show the capacity alarms of a project; only administrators list those of all projects.",
+)
+POST = Rule("leasehold:alarms:post", MEMBER_OR_ADMIN, "Make a capacity alarm for a project.")
+DELETE = Rule("leasehold:alarms:delete", MEMBER_OR_ADMIN, "Delete a capacity alarm of a project.")
 
-RULES = [
-    rule(
-        GET,
-        READER_OR_ADMIN,
-        "Show the capacity alarms of a project; only administrators list those of all projects.",
-        f"GET {_ALL}",
-        f"GET {_ONE}",
-    ),
-    rule(POST, MEMBER_OR_ADMIN, "Make a capacity alarm for a project.", f"POST {_ALL}"),
-    rule(DELETE, MEMBER_OR_ADMIN, "Delete a capacity alarm of a project.", f"DELETE {_ONE}"),
-]
 
 ROUTES = (
     V1_2("GET", _ALL, list_alarms, (GET,), None, AlarmList, query=EVERY, filters=LISTED.query),

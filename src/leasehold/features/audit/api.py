@@ -9,8 +9,9 @@ from typing_extensions import TypedDict
 from leasehold.api.call import Reply
 from leasehold.api.dates import to_iso
 from leasehold.api.models.base import answer
-from leasehold.api.policies.base import admin_only
+from leasehold.api.policies.base import ADMIN, Rule
 from leasehold.api.route import ACCEPTED, V1_3
+from leasehold.api.views.shown import shown
 from leasehold.features.audit.options import AuditSettings
 from leasehold.features.audit.use import ask_for_round, read_report
 from leasehold.model.finding import Mend
@@ -79,17 +80,14 @@ def show_audit(last: AuditRound | None, interval: float) -> AuditAnswer:
 
 
 def _show(reported: Reported) -> FindingAnswer:
-    found = reported.finding
-    return {
-        "kind": found.kind.value,
-        "subject": found.subject,
-        "resource_type": found.resource_type,
-        "what": found.what,
-        "remedy": found.remedy,
-        "repair": None if found.mend is None else _REPAIRS[found.mend],
-        "repaired": reported.repaired,
-        "found_at": reported.found_at.isoformat(),
-    }
+    repair = None if reported.finding.mend is None else _REPAIRS[reported.finding.mend]
+    return shown(
+        FindingAnswer,
+        reported.finding,
+        repair=repair,
+        repaired=reported.repaired,
+        found_at=reported.found_at.isoformat(),
+    )
 
 
 def show(call: Call) -> Reply:
@@ -115,13 +113,9 @@ def _reply(call: Call, last: AuditRound | None) -> Reply:
 
 _PATH = "/v1/audit"
 
-GET = "leasehold:audit:get"
-POST = "leasehold:audit:post"
+GET = Rule("leasehold:audit:get", ADMIN, "Show what the periodic audit has found last.")
+POST = Rule("leasehold:audit:post", ADMIN, "Ask for a round of the periodic audit now.")
 
-RULES = [
-    admin_only(GET, "Show what the periodic audit has found last.", "GET", _PATH),
-    admin_only(POST, "Ask for a round of the periodic audit now.", "POST", _PATH),
-]
 
 ROUTES = (
     V1_3("GET", _PATH, show, (GET,), None, OneAudit),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from leasehold.api.call import Reply
-from leasehold.api.policies.base import READER_OR_ADMIN, rule
+from leasehold.api.policies import lease as lease_rules
+from leasehold.api.policies.base import READER_OR_ADMIN, Rule
 from leasehold.api.route import V1_3, Parameter
 from leasehold.features.availability import region
 from leasehold.features.availability.bodies import (
@@ -67,39 +68,27 @@ def show_askable(found: Askable) -> AskableAnswer:
 
 _PATH: Final = "/v1/availability"
 
-GET = "leasehold:availability:get"
-SEARCH = "leasehold:availability:search"
-GET_PROPERTIES = "leasehold:availability:get_properties"
-GET_REGIONS = "leasehold:regions:get"
+GET = Rule("leasehold:availability:get", READER_OR_ADMIN, "Ask how much of a resource type is free, and when.")
+SEARCH = Rule(
+    "leasehold:availability:search", READER_OR_ADMIN, "Search the first windows in which a lease would be granted."
+)
+GET_PROPERTIES = Rule(
+    "leasehold:availability:get_properties",
+    READER_OR_ADMIN,
+    "List by which properties leases can choose resources, without those that are private.",
+)
+GET_REGIONS = Rule(
+    "leasehold:regions:get", READER_OR_ADMIN, "List the regions, and ask their services how much is free there."
+)
 
 # Everybody may ask, because the answers say how many and not who. What is free in another region is decided by the
 # rules of that region's own service.
-RULES = [
-    rule(GET, READER_OR_ADMIN, "Ask how much of a resource type is free, and when.", f"GET {_PATH}"),
-    rule(
-        SEARCH, READER_OR_ADMIN, "Search the first windows in which a lease would be granted.", f"POST {_PATH}/search"
-    ),
-    rule(
-        GET_PROPERTIES,
-        READER_OR_ADMIN,
-        "List by which properties leases can choose resources, without those that are private.",
-        f"GET {_PATH}/properties",
-    ),
-    rule(
-        GET_REGIONS,
-        READER_OR_ADMIN,
-        "List the regions, and ask their services how much is free there.",
-        "GET /v1/regions",
-        "GET /v1/regions/availability",
-        "POST /v1/regions/availability/search",
-    ),
-]
 
 _EVERYWHERE: Final = "/v1/regions/availability"
 _NAMED = Parameter("query", "Regions by their names, several by commas; all of them without it", {"type": "string"})
 ROUTES = (
     V1_3("GET", _PATH, show, (GET,), None, OneAvailability, query=QUERY, open_query=True),
-    V1_3("POST", f"{_PATH}/search", search, (SEARCH,), WindowSearch, WindowList),
+    V1_3("POST", f"{_PATH}/search", search, (SEARCH,), WindowSearch, WindowList, within=(lease_rules.ON_BEHALF,)),
     V1_3("GET", f"{_PATH}/properties", list_properties, (GET_PROPERTIES,), None, AskableList, query=("resource_type",)),
     V1_3("GET", "/v1/regions", region.list_regions, (GET_REGIONS,), None, RegionList),
     V1_3(

@@ -11,8 +11,9 @@ from leasehold.api.call import Reply, Text
 from leasehold.api.models.base import RequestModel, answer
 from leasehold.api.models.name import OptionalName  # noqa: TC001 - read at run time
 from leasehold.api.paging import ListKeys
-from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, rule
+from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, Rule
 from leasehold.api.route import CREATED, EVERY, GONE, V1_3, Noun, Route
+from leasehold.api.views.shown import shown
 from leasehold.features.feed import use as feeds
 from leasehold.features.feed.calendar import write_calendar
 from leasehold.features.feed.model import UnknownFeedError
@@ -102,49 +103,33 @@ def read(call: Call, token: str) -> Reply:
 
 def show_feed(feed: Feed) -> FeedAnswer:
     """Return a feed; times are in ISO 8601 with the zone."""
-    return {
-        "id": feed.id,
-        "name": feed.name,
-        "project_id": feed.project_id,
-        "user_id": feed.user_id,
-        "own": feed.own,
-        "created_at": feed.created_at.isoformat(),
-    }
+    return shown(FeedAnswer, feed)
 
 
 def show_new(feed: Feed, url: str) -> FeedAnswer:
     """Return a feed with its address, which is shown only once."""
-    return {**show_feed(feed), "url": url}
+    return shown(FeedAnswer, feed, url=url)
 
 
 _FEED = Noun("feed_id", "feed", feeds.FEEDS.get)
 _ALL, _ONE = "/v1/feeds", "/v1/feeds/{feed_id}"
 
-GET = "leasehold:feeds:get"
-POST = "leasehold:feeds:post"
-DELETE = "leasehold:feeds:delete"
+GET = Rule(
+    "leasehold:feeds:get",
+    READER_OR_ADMIN,
+    "Show the calendar feeds of a project without their addresses; only administrators list those of all projects.",
+)
+POST = Rule(
+    "leasehold:feeds:post",
+    MEMBER_OR_ADMIN,
+    "Make a calendar feed of the leases of a project: whoever has its address reads them without a login.",
+)
+DELETE = Rule(
+    "leasehold:feeds:delete",
+    MEMBER_OR_ADMIN,
+    "Delete a calendar feed of a project; its address answers nobody any more.",
+)
 
-RULES = [
-    rule(
-        GET,
-        READER_OR_ADMIN,
-        "Show the calendar feeds of a project without their addresses; only administrators list those of all projects.",
-        f"GET {_ALL}",
-        f"GET {_ONE}",
-    ),
-    rule(
-        POST,
-        MEMBER_OR_ADMIN,
-        "Make a calendar feed of the leases of a project: whoever has its address reads them without a login.",
-        f"POST {_ALL}",
-    ),
-    rule(
-        DELETE,
-        MEMBER_OR_ADMIN,
-        "Delete a calendar feed of a project; its address answers nobody any more.",
-        f"DELETE {_ONE}",
-    ),
-]
 
 ROUTES = (
     V1_3("GET", _ALL, list_feeds, (GET,), None, FeedList, query=EVERY, filters=LISTED.query),

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from leasehold.api import dates
 from leasehold.api.call import Reply
 from leasehold.api.models.base import answer
-from leasehold.api.policies.base import admin_only
+from leasehold.api.policies.base import ADMIN, Rule
 from leasehold.api.route import V1_3, Parameter
 from leasehold.api.spans import USUAL
 from leasehold.features.forecast.use import (
@@ -80,8 +80,9 @@ OneForecast = answer("OneForecast", "The answer about a forecast.", forecast=For
 
 
 _PATH: Final = "/v1/forecast"
-GET: Final = "leasehold:forecast:get"
-RULES = [admin_only(GET, "Show how much all projects will ask for, and how much will be missing.", "GET", _PATH)]
+GET: Final = Rule(
+    "leasehold:forecast:get", ADMIN, "Show how much all projects will ask for, and how much will be missing."
+)
 
 
 def show(call: Call) -> Reply:

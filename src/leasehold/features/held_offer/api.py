@@ -19,7 +19,7 @@ from leasehold.api.models.lease import INSTEAD_OF_END, SINCE_OF_TEMPLATE, LeaseA
 from leasehold.api.once import fingerprint, idempotency_key
 from leasehold.api.paging import ListKeys
 from leasehold.api.policies import lease as lease_rules
-from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, rule
+from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, Rule
 from leasehold.api.route import CREATED, EVERY, GONE, V1_3, Noun
 from leasehold.api.spans import ending_as_sent, named_as_sent, parse_window
 from leasehold.api.strict import check_reservations
@@ -145,28 +145,21 @@ def _shown(call: Call, lease: Lease, now: datetime) -> OfferAnswer:
 
 _ALL, _ONE, _NOUN = "/v1/offers", "/v1/offers/{offer_id}", Noun("offer_id", "offer", use.get_offer)
 
-GET = "leasehold:offers:get"
-POST = "leasehold:offers:post"
-ACCEPT = "leasehold:offers:accept"
-DELETE = "leasehold:offers:delete"
+GET = Rule(
+    "leasehold:offers:get",
+    READER_OR_ADMIN,
+    "Show the offers of a project; only administrators list those of all projects.",
+)
+POST = Rule(
+    "leasehold:offers:post", MEMBER_OR_ADMIN, "Have resources held for an offer; blazar:leases:post is needed too."
+)
+ACCEPT = Rule(
+    "leasehold:offers:accept",
+    MEMBER_OR_ADMIN,
+    "Accept an offer, which makes it a lease; blazar:leases:post is needed too.",
+)
+DELETE = Rule("leasehold:offers:delete", MEMBER_OR_ADMIN, "Give an offer up.")
 
-RULES = [
-    rule(
-        GET,
-        READER_OR_ADMIN,
-        "Show the offers of a project; only administrators list those of all projects.",
-        f"GET {_ALL}",
-        f"GET {_ONE}",
-    ),
-    rule(POST, MEMBER_OR_ADMIN, "Have resources held for an offer; blazar:leases:post is needed too.", f"POST {_ALL}"),
-    rule(
-        ACCEPT,
-        MEMBER_OR_ADMIN,
-        "Accept an offer, which makes it a lease; blazar:leases:post is needed too.",
-        f"POST {_ONE}/accept",
-    ),
-    rule(DELETE, MEMBER_OR_ADMIN, "Give an offer up.", f"DELETE {_ONE}"),
-]
 
 ROUTES = [
     V1_3("GET", _ALL, list_offers, (GET,), None, OfferList, query=EVERY, filters=LISTED.query),

@@ -82,7 +82,6 @@ class LeaseHistoryAnswer(TypedDict):
     held: list[HeldAnswer] | None
 
 
-RULES = ()
 LISTED = ListKeys()
 """The changes keep their order, and are paged."""
 SAME = frozenset({"id", "lease_id", "user_id", "project_id", "trust_id", "created_at", "updated_at"})
@@ -188,5 +187,6 @@ ROUTES = (
         answer=LeaseHistoryAnswer,
         query=LISTED.query,
         past=True,
+        within=(lease_rules.GET_DELETED,),
     ),
 )

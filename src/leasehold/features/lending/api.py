@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from leasehold.api.models.lease import OneLease
 from leasehold.api.policies import lease as lease_rules
-from leasehold.api.policies.base import ADMIN, MEMBER_OR_ADMIN, READER_OR_ADMIN, rule
+from leasehold.api.policies.base import ADMIN, MEMBER_OR_ADMIN, READER_OR_ADMIN, Rule
 from leasehold.api.route import CREATED, EVERY, GONE, V1_3
 from leasehold.features.lending import offers, sub_leases
 from leasehold.features.lending.bodies import (
@@ -21,55 +21,39 @@ from leasehold.model.refused import Operation
 
 _LEASE, _ALL, _ONE = "/v1/leases/{lease_id}", "/v1/published-offers", "/v1/published-offers/{published_id}"
 
-GET = "leasehold:published_offers:get"
-POST = "leasehold:published_offers:post"
-DELETE = "leasehold:published_offers:delete"
-CLAIM = "leasehold:published_offers:claim"
-LEND = "leasehold:leases:lend"
-OFFER = "leasehold:leases:offer"
+GET = Rule(
+    "leasehold:published_offers:get",
+    READER_OR_ADMIN,
+    "Show the published offers of a project and those open to it; only administrators list those of all projects.",
+)
+POST = Rule(
+    "leasehold:published_offers:post",
+    MEMBER_OR_ADMIN,
+    "Publish a resource that the project owns; administrators publish for any owner.",
+)
+DELETE = Rule(
+    "leasehold:published_offers:delete",
+    MEMBER_OR_ADMIN,
+    "Delete a published offer of the project, and the leases that were made of it; administrators any.",
+)
+CLAIM = Rule(
+    "leasehold:published_offers:claim",
+    MEMBER_OR_ADMIN,
+    "Claim a part of a published offer, which makes a lease; blazar:leases:post is needed too.",
+)
+LEND = Rule(
+    "leasehold:leases:lend",
+    ADMIN,
+    "Lend hosts of a lease to another project, which is not asked and whose limits count; "
+    "blazar:leases:put is needed too.",
+)
+OFFER = Rule(
+    "leasehold:leases:offer",
+    MEMBER_OR_ADMIN,
+    "Publish hosts of a lease for other projects to claim, and take back what was lent; "
+    "blazar:leases:put is needed too.",
+)
 
-RULES = [
-    rule(
-        GET,
-        READER_OR_ADMIN,
-        "Show the published offers of a project and those open to it; only administrators list those of all projects.",
-        f"GET {_ALL}",
-        f"GET {_ONE}",
-    ),
-    rule(
-        POST,
-        MEMBER_OR_ADMIN,
-        "Publish a resource that the project owns; administrators publish for any owner.",
-        f"POST {_ALL}",
-    ),
-    rule(
-        DELETE,
-        MEMBER_OR_ADMIN,
-        "Delete a published offer of the project, and the leases that were made of it; administrators any.",
-        f"DELETE {_ONE}",
-    ),
-    rule(
-        CLAIM,
-        MEMBER_OR_ADMIN,
-        "Claim a part of a published offer, which makes a lease; blazar:leases:post is needed too.",
-        f"POST {_ONE}/claims",
-    ),
-    rule(
-        LEND,
-        ADMIN,
-        "Lend hosts of a lease to another project, which is not asked and whose limits count; blazar:leases:put is "
-        "needed too.",
-        "POST /v1/leases/{lease_id}/sub-leases",
-    ),
-    rule(
-        OFFER,
-        MEMBER_OR_ADMIN,
-        "Publish hosts of a lease for other projects to claim, and take back what was lent; blazar:leases:put is "
-        "needed too.",
-        "POST /v1/leases/{lease_id}/published-offers",
-        "DELETE /v1/leases/{lease_id}/sub-leases/{sub_lease_id}",
-    ),
-]
 
 _LENT, _KEY = f"{_LEASE}/sub-leases", ("Idempotency-Key",)
 _AMENDS = (lease_rules.GET, lease_rules.PUT)

@@ -15,11 +15,12 @@ from leasehold.api.listing import Listing
 from leasehold.api.models.base import RequestModel, answer, one_of
 from leasehold.api.models.lease import INSTEAD_OF_END, LASTING, SINCE_OF_WINDOW, Date, Duration
 from leasehold.api.models.name import Name  # noqa: TC001 - read at run time
-from leasehold.api.policies.base import admin_only
+from leasehold.api.policies.base import ADMIN, Rule
 from leasehold.api.policies.lease import CHANGE_MAINTENANCE
 from leasehold.api.route import CREATED, GONE, V1_2
 from leasehold.api.spans import ending_as_sent, named_as_sent, parse_window
 from leasehold.api.versions import FILTERS
+from leasehold.api.views.shown import shown
 from leasehold.features.maintenance import use as windows
 from leasehold.features.maintenance.model import MaintenanceDraft, OnConflict
 from leasehold.leasing.reading import queries
@@ -107,37 +108,26 @@ def delete(call: Call, maintenance_id: str) -> Reply:
 def show_maintenance(lease: Lease) -> MaintenanceAnswer:
     """Return a window by its lease."""
     request = windows.request_of(lease)
-    return {
-        "id": lease.id,
-        "name": lease.name,
-        "project_id": lease.project_id,
-        "user_id": lease.user_id,
-        "start_date": to_wire(lease.window.start),
-        "end_date": to_wire(lease.window.end),
-        "status": lease.status.value,
-        "hosts": list(request.hosts),
-        "moved": list(request.moved),
-        "warned": list(request.warned),
-        "created_at": to_record(lease.created_at),
-        "updated_at": to_record(lease.updated_at),
-    }
+    return shown(
+        MaintenanceAnswer,
+        lease,
+        start_date=to_wire(lease.window.start),
+        end_date=to_wire(lease.window.end),
+        **{key: list(getattr(request, key)) for key in ("hosts", "moved", "warned")},
+        created_at=to_record(lease.created_at),
+        updated_at=to_record(lease.updated_at),
+    )
 
 
 _ALL, _ONE = "/v1/maintenances", "/v1/maintenances/{maintenance_id}"
 
-GET = "leasehold:maintenances:get"
-POST = "leasehold:maintenances:post"
-DELETE = CHANGE_MAINTENANCE
+GET = Rule("leasehold:maintenances:get", ADMIN, "List maintenance windows, or show one.")
+POST = Rule("leasehold:maintenances:post", ADMIN, "Make a maintenance window, and move the leases on its hosts.")
 
-RULES = [
-    admin_only(GET, "List maintenance windows, or show one.", "GET", _ALL),
-    admin_only(POST, "Make a maintenance window, and move the leases on its hosts.", "POST", _ALL),
-    admin_only(DELETE, "Delete a maintenance window, or amend its lease.", "DELETE", _ONE),
-]
 
 ROUTES = (
     V1_2("GET", _ALL, list_maintenances, (GET,), None, MaintenanceList, filters=("limit", "marker", *LEASE_KEYS)),
     V1_2("POST", _ALL, create, (POST,), MaintenanceCreation, OneMaintenance, CREATED, counts=Operation.MAINTENANCE),
     V1_2("GET", _ONE, show, (GET,), None, OneMaintenance),
-    V1_2("DELETE", _ONE, delete, (DELETE,), success=GONE),
+    V1_2("DELETE", _ONE, delete, (CHANGE_MAINTENANCE,), success=GONE),
 )

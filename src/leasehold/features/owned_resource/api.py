@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 from leasehold.api.call import Reply
 from leasehold.api.models.base import answer
 from leasehold.api.paging import ListKeys
-from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, rule
+from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, Rule
 from leasehold.api.route import EVERY, GONE, V1_3
 from leasehold.features.owned_resource import use
 
@@ -96,23 +96,17 @@ def show_owned(owned: OwnedResource) -> OwnedResourceAnswer:
 
 _ALL = "/v1/owned-resources"
 
-GET = "leasehold:owned_resources:get"
-END_LEASE = "leasehold:owned_resources:end_lease"
+GET = Rule(
+    "leasehold:owned_resources:get",
+    READER_OR_ADMIN,
+    "Show the resources that a project owns, and which leases use them; only administrators list those of all.",
+)
+END_LEASE = Rule(
+    "leasehold:owned_resources:end_lease",
+    MEMBER_OR_ADMIN,
+    "Delete a lease of any project all of whose resources the caller's project owns.",
+)
 
-RULES = [
-    rule(
-        GET,
-        READER_OR_ADMIN,
-        "Show the resources that a project owns, and which leases use them; only administrators list those of all.",
-        f"GET {_ALL}",
-    ),
-    rule(
-        END_LEASE,
-        MEMBER_OR_ADMIN,
-        "Delete a lease of any project all of whose resources the caller's project owns.",
-        "DELETE /v1/owned-leases/{owned_id}",
-    ),
-]
 
 ROUTES = (
     V1_3("GET", _ALL, list_owned, (GET,), None, OwnedResourceList, query=EVERY, filters=LISTED.query),

@@ -9,8 +9,9 @@ from typing_extensions import TypedDict
 
 from leasehold.api.call import Reply
 from leasehold.api.models.base import answer
-from leasehold.api.policies.base import admin_only
+from leasehold.api.policies.base import ADMIN, Rule
 from leasehold.api.route import V1_3
+from leasehold.api.views.shown import shown
 from leasehold.features.refusal.store import read_refusals
 from leasehold.model.errors import InvalidInputError
 
@@ -39,8 +40,7 @@ RefusalList = answer("RefusalList", "The answer about refused requests.", refusa
 
 
 _PATH: Final = "/v1/refusals"
-GET: Final = "leasehold:refusals:get"
-RULES = [admin_only(GET, "Show how many requests of all projects were refused, and why.", "GET", _PATH)]
+GET: Final = Rule("leasehold:refusals:get", ADMIN, "Show how many requests of all projects were refused, and why.")
 USUAL: Final = timedelta(days=30)
 """The length of the window if none is asked for."""
 LONGEST: Final = timedelta(days=400)
@@ -63,15 +63,7 @@ def list_refusals(call: Call) -> Reply:
 
 def show_refusal(count: RefusedCount) -> RefusalCountAnswer:
     """Return the counts of one reason in one hour, which is in ISO 8601 with the zone."""
-    return {
-        "hour": count.hour.isoformat(),
-        "operation": count.operation.value,
-        "code": count.code,
-        "resource_type": count.resource_type or None,
-        "missing": count.missing,
-        "refused": count.refused,
-        "projects": count.projects,
-    }
+    return shown(RefusalCountAnswer, count, resource_type=count.resource_type or None)
 
 
 ROUTES = (V1_3("GET", _PATH, list_refusals, (GET,), None, RefusalList, query=("from", "to")),)

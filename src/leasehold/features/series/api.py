@@ -12,12 +12,13 @@ from leasehold.api.handlers.lease import asking_once, check_giving_back, check_g
 from leasehold.api.once import fingerprint, idempotency_key
 from leasehold.api.paging import ListKeys
 from leasehold.api.policies import lease as lease_rules
-from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, rule
+from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, Rule
 from leasehold.api.route import CREATED, EVERY, GONE, V1_2, Noun
 from leasehold.api.spans import ending_as_sent, named_as_sent, parse_window
 from leasehold.api.strict import KEYS, check_reservation, check_reservations
+from leasehold.api.views.shown import shown
 from leasehold.features.series import use as many
-from leasehold.features.series.bodies import OneSeries, SeriesAmendment, SeriesCreation, SeriesList
+from leasehold.features.series.bodies import OneSeries, SeriesAmendment, SeriesAnswer, SeriesCreation, SeriesList
 from leasehold.features.series.model import SeriesChanges, SeriesDraft
 from leasehold.leasing.callers_name import act_in_callers_name
 from leasehold.leasing.requests import place_of
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from leasehold.api.call import Call
-    from leasehold.features.series.bodies import OccurrenceAnswer, PlannedAnswer, SeriesAnswer
+    from leasehold.features.series.bodies import OccurrenceAnswer, PlannedAnswer
     from leasehold.features.series.model import Granted, Occurrence, Series
     from leasehold.leasing.service import Service
 
@@ -123,17 +124,13 @@ def _reply(call: Call, service: Service, series: Series) -> Reply:
 
 def show_series(series: Series, granted: Mapping[str, Granted]) -> SeriesAnswer:
     """Return a series; `granted` has those of its leases that are not deleted, by id."""
-    return {
-        "id": series.id,
-        "name": series.name,
-        "project_id": series.project_id,
-        "user_id": series.user_id,
-        "rule": series.rule,
-        "time_zone": series.time_zone,
-        "created_at": to_record(series.created_at) or "",
-        "updated_at": to_record(series.updated_at),
-        "occurrences": [_show_occurrence(each, granted) for each in series.occurrences],
-    }
+    return shown(
+        SeriesAnswer,
+        series,
+        created_at=to_record(series.created_at) or "",
+        updated_at=to_record(series.updated_at),
+        occurrences=[_show_occurrence(each, granted) for each in series.occurrences],
+    )
 
 
 def _show_occurrence(each: Occurrence, granted: Mapping[str, Granted]) -> OccurrenceAnswer:
@@ -157,35 +154,25 @@ def _dates(window: Window) -> PlannedAnswer:
 _SERIES = Noun("series_id", "series", many.SERIES.get)
 _ALL, _ONE = "/v1/series", "/v1/series/{series_id}"
 
-GET = "leasehold:series:get"
-POST = "leasehold:series:post"
-PUT = "leasehold:series:put"
-DELETE = "leasehold:series:delete"
+GET = Rule(
+    "leasehold:series:get",
+    READER_OR_ADMIN,
+    "Show the series of leases of a project; only administrators list those of all projects.",
+)
+POST = Rule("leasehold:series:post", MEMBER_OR_ADMIN, "Create a series of leases; blazar:leases:post is needed too.")
+PUT = Rule("leasehold:series:put", MEMBER_OR_ADMIN, "Amend a series of leases; blazar:leases:put is needed too.")
+DELETE = Rule(
+    "leasehold:series:delete", MEMBER_OR_ADMIN, "Delete a series and its leases; blazar:leases:delete is needed too."
+)
 
-RULES = [
-    rule(
-        GET,
-        READER_OR_ADMIN,
-        "Show the series of leases of a project; only administrators list those of all projects.",
-        f"GET {_ALL}",
-        f"GET {_ONE}",
-    ),
-    rule(POST, MEMBER_OR_ADMIN, "Create a series of leases; blazar:leases:post is needed too.", f"POST {_ALL}"),
-    rule(PUT, MEMBER_OR_ADMIN, "Amend a series of leases; blazar:leases:put is needed too.", f"PUT {_ONE}"),
-    rule(
-        DELETE,
-        MEMBER_OR_ADMIN,
-        "Delete a series and its leases; blazar:leases:delete is needed too.",
-        f"DELETE {_ONE}",
-    ),
-]
 
 _GRANTS, _AMENDS = (POST, lease_rules.POST), (GET, PUT, lease_rules.PUT)
+_KEY, _GIVES = ("Idempotency-Key",), (lease_rules.GIVE_BACK,)
 _DELETES = (GET, DELETE, lease_rules.DELETE)
 ROUTES = (
     V1_2("GET", _ALL, list_series, (GET,), None, SeriesList, query=EVERY, filters=LISTED.query),
-    V1_2("POST", _ALL, create, _GRANTS, SeriesCreation, OneSeries, CREATED, headers=("Idempotency-Key",)),
+    V1_2("POST", _ALL, create, _GRANTS, SeriesCreation, OneSeries, CREATED, headers=_KEY, within=_GIVES),
     V1_2("GET", _ONE, show, (GET,), None, OneSeries, noun=_SERIES),
-    V1_2("PUT", _ONE, amend, _AMENDS, SeriesAmendment, OneSeries, noun=_SERIES),
+    V1_2("PUT", _ONE, amend, _AMENDS, SeriesAmendment, OneSeries, noun=_SERIES, within=_GIVES),
     V1_2("DELETE", _ONE, delete, _DELETES, success=GONE, noun=_SERIES),
 )

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 from leasehold.api.call import Reply
 from leasehold.api.dates import to_iso
 from leasehold.api.paging import LONGEST_PAGE, ListKeys
-from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, rule
+from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, Rule
 from leasehold.api.route import CREATED, EVERY, GONE, V1_2, Noun
+from leasehold.api.views.shown import shown
 from leasehold.features.subscription import use as subscriptions
 from leasehold.features.subscription.bodies import (
+    DeadLetterAnswer,
     DeadLetterList,
     OneSubscription,
     Replay,
+    SubscriptionAnswer,
     SubscriptionCreation,
     SubscriptionList,
 )
@@ -23,7 +26,6 @@ from leasehold.model.event_log import BEGINNING, read_cursor, read_event_id
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
-    from leasehold.features.subscription.bodies import DeadLetterAnswer, SubscriptionAnswer
     from leasehold.features.subscription.model import DeadLetter, Subscription
 
 LISTED = ListKeys(
@@ -103,24 +105,7 @@ def _allowed(call: Call, subscription: Subscription) -> Subscription:
 
 def show_subscription(found: Subscription) -> SubscriptionAnswer:
     """Return a subscription without its secret; times are in ISO 8601 with the zone."""
-    return {
-        "id": found.id,
-        "project_id": found.project_id,
-        "user_id": found.user_id,
-        "channel": found.channel.value,
-        "target": found.target,
-        "event_types": list(found.event_types),
-        "lease_id": found.lease_id,
-        "all_projects": found.all_projects,
-        "own": found.own,
-        "status": found.status.value,
-        "position": found.position,
-        "failures": found.failures,
-        "failing_since": to_iso(found.failing_since),
-        "next_try": to_iso(found.due_at),
-        "last_error": found.last_error,
-        "created_at": found.created_at.isoformat(),
-    }
+    return shown(SubscriptionAnswer, found, next_try=to_iso(found.due_at))
 
 
 def show_new(made: Subscription) -> SubscriptionAnswer:
@@ -131,52 +116,33 @@ def show_new(made: Subscription) -> SubscriptionAnswer:
 
 def show_dead_letter(letter: DeadLetter) -> DeadLetterAnswer:
     """Return an event that the receiver refused."""
-    return {
-        "id": letter.event_id,
-        "position": letter.position,
-        "type": letter.event_type,
-        "lease_id": letter.lease_id,
-        "died_at": letter.died_at.isoformat(),
-        "error": letter.error,
-    }
+    return shown(DeadLetterAnswer, letter, id=letter.event_id, type=letter.event_type)
 
 
 _NOUN = Noun("subscription_id", "subscription", subscriptions.get_subscription)
 _ALL, _ONE = "/v1/subscriptions", "/v1/subscriptions/{subscription_id}"
 
-GET = "leasehold:subscriptions:get"
-POST = "leasehold:subscriptions:post"
-DELETE = "leasehold:subscriptions:delete"
-REPLAY = "leasehold:subscriptions:replay"
+GET = Rule(
+    "leasehold:subscriptions:get",
+    READER_OR_ADMIN,
+    "Show the subscriptions of a project and their dead letters; only administrators see those of all projects.",
+)
+POST = Rule(
+    "leasehold:subscriptions:post",
+    MEMBER_OR_ADMIN,
+    "Subscribe to the events of a project; only administrators subscribe to those of all projects.",
+)
+DELETE = Rule(
+    "leasehold:subscriptions:delete",
+    MEMBER_OR_ADMIN,
+    "Delete a subscription of a project; only administrators delete those of all projects.",
+)
+REPLAY = Rule(
+    "leasehold:subscriptions:replay",
+    MEMBER_OR_ADMIN,
+    "Send events of a subscription again, or go on with one that is suspended.",
+)
 
-RULES = [
-    rule(
-        GET,
-        READER_OR_ADMIN,
-        "Show the subscriptions of a project and their dead letters; only administrators see those of all projects.",
-        f"GET {_ALL}",
-        f"GET {_ONE}",
-        f"GET {_ONE}/dead-letters",
-    ),
-    rule(
-        POST,
-        MEMBER_OR_ADMIN,
-        "Subscribe to the events of a project; only administrators subscribe to those of all projects.",
-        f"POST {_ALL}",
-    ),
-    rule(
-        DELETE,
-        MEMBER_OR_ADMIN,
-        "Delete a subscription of a project; only administrators delete those of all projects.",
-        f"DELETE {_ONE}",
-    ),
-    rule(
-        REPLAY,
-        MEMBER_OR_ADMIN,
-        "Send events of a subscription again, or go on with one that is suspended.",
-        f"POST {_ONE}/replay",
-    ),
-]
 
 _DEAD, _READING = f"{_ONE}/dead-letters", ("after", "limit")
 ROUTES = (

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from leasehold.api.call import Reply
-from leasehold.api.dates import to_iso
 from leasehold.api.handlers.lease import asking_once
 from leasehold.api.models.base import read
 from leasehold.api.paging import ListKeys
-from leasehold.api.policies.base import ADMIN, MEMBER_OR_ADMIN, READER_OR_ADMIN, rule
+from leasehold.api.policies.base import ADMIN, MEMBER_OR_ADMIN, READER_OR_ADMIN, Rule
 from leasehold.api.route import CREATED, EVERY, GONE, V1_3, Noun
 from leasehold.api.strict import check_reservations
+from leasehold.api.views.shown import shown
 from leasehold.features.template import use as templates
 from leasehold.features.template.bodies import (
     OneTemplate,
     TemplateAmendment,
+    TemplateAnswer,
     TemplateCreation,
     TemplateList,
     TemplateName,
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from leasehold.api.call import Call
-    from leasehold.features.template.bodies import TemplateAnswer
     from leasehold.features.template.model import Template
 
 KEY: Final = "template"
@@ -104,18 +104,13 @@ def _shown(call: Call, template: Template) -> TemplateAnswer:
 
 def show_template(template: Template, *, owner: bool) -> TemplateAnswer:
     """Return a template; only `owner` says whose it is. Times are in ISO 8601 with the zone."""
-    shown = {
-        "id": template.id,
-        "name": template.name,
-        "description": template.description,
-        "public": template.public,
-        "project_id": template.project_id if owner else None,
-        "user_id": template.user_id if owner else None,
-        "created_at": template.created_at.isoformat(),
-        "updated_at": to_iso(template.updated_at),
+    return shown(
+        TemplateAnswer,
+        template,
+        project_id=template.project_id if owner else None,
+        user_id=template.user_id if owner else None,
         **{key: template.request.get(key) for key in KEYS},
-    }
-    return cast("TemplateAnswer", shown)
+    )
 
 
 def added(call: Call, sent: Mapping[str, Any], wanted: Mapping[str, Collection[str]]) -> Mapping[str, Any]:
@@ -136,53 +131,40 @@ _TEMPLATE = Noun("template_id", "template", templates.TEMPLATES.get)
 _READ = replace(_TEMPLATE, shared=lambda template: template.public)
 _ALL, _ONE = "/v1/lease-templates", "/v1/lease-templates/{template_id}"
 
-GET = "leasehold:templates:get"
-POST = "leasehold:templates:post"
-PUT = "leasehold:templates:put"
-DELETE = "leasehold:templates:delete"
-PUBLIC = "leasehold:templates:public"
-
 _MAKER_OR_MANAGER = (
     "(rule:project_member_api and user_id:%(user_id)s) or (role:manager and project_id:%(project_id)s) or rule:admin"
 )
 """Who made it and is a member still, a manager of its project, or an administrator."""
 
-RULES = [
-    rule(
-        GET,
-        READER_OR_ADMIN,
-        "Show the lease templates of a project and the public ones, and use them in a request (`template`); only "
-        "administrators list those of all projects.",
-        f"GET {_ALL}",
-        f"GET {_ONE}",
-    ),
-    rule(POST, MEMBER_OR_ADMIN, "Make a lease template for a project.", f"POST {_ALL}"),
-    rule(
-        PUT,
-        _MAKER_OR_MANAGER,
-        "Change a lease template of a project: its maker, a manager of the project, or an administrator.",
-        f"PUT {_ONE}",
-    ),
-    rule(
-        DELETE,
-        _MAKER_OR_MANAGER,
-        "Delete a lease template of a project: its maker, a manager of the project, or an administrator.",
-        f"DELETE {_ONE}",
-    ),
-    rule(
-        PUBLIC,
-        ADMIN,
-        "Make a lease template that every project sees and uses (`public`), and change or delete such a one.",
-        f"POST {_ALL}",
-        f"PUT {_ONE}",
-        f"DELETE {_ONE}",
-    ),
-]
+GET = Rule(
+    "leasehold:templates:get",
+    READER_OR_ADMIN,
+    "Show the lease templates of a project and the public ones, and use them in a request (`template`); "
+    "only administrators list those of all projects.",
+)
+POST = Rule("leasehold:templates:post", MEMBER_OR_ADMIN, "Make a lease template for a project.")
+PUT = Rule(
+    "leasehold:templates:put",
+    _MAKER_OR_MANAGER,
+    "Change a lease template of a project: its maker, a manager of the project, or an administrator.",
+)
+DELETE = Rule(
+    "leasehold:templates:delete",
+    _MAKER_OR_MANAGER,
+    "Delete a lease template of a project: its maker, a manager of the project, or an administrator.",
+)
+PUBLIC = Rule(
+    "leasehold:templates:public",
+    ADMIN,
+    "Make a lease template that every project sees and uses (`public`), and change or delete such a one.",
+)
 
+
+_PUBLIC = (PUBLIC,)
 ROUTES = (
     V1_3("GET", _ALL, list_templates, (GET,), None, TemplateList, query=EVERY, filters=LISTED.query),
-    V1_3("POST", _ALL, create, (POST,), TemplateCreation, OneTemplate, CREATED),
+    V1_3("POST", _ALL, create, (POST,), TemplateCreation, OneTemplate, CREATED, within=_PUBLIC),
     V1_3("GET", _ONE, show, (GET,), None, OneTemplate, noun=_READ),
-    V1_3("PUT", _ONE, amend, (PUT,), TemplateAmendment, OneTemplate, noun=_TEMPLATE),
-    V1_3("DELETE", _ONE, delete, (DELETE,), success=GONE, noun=_TEMPLATE),
+    V1_3("PUT", _ONE, amend, (PUT,), TemplateAmendment, OneTemplate, noun=_TEMPLATE, within=_PUBLIC),
+    V1_3("DELETE", _ONE, delete, (DELETE,), success=GONE, noun=_TEMPLATE, within=_PUBLIC),
 )

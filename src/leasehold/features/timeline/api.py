@@ -10,7 +10,7 @@ from leasehold.api import dates, versions
 from leasehold.api.call import Reply, Text
 from leasehold.api.handlers.lease_then import AS_OF
 from leasehold.api.paging import asked_page
-from leasehold.api.policies.base import READER_OR_ADMIN, admin_only, rule
+from leasehold.api.policies.base import ADMIN, READER_OR_ADMIN, Rule
 from leasehold.api.route import V1_3
 from leasehold.api.spans import USUAL
 from leasehold.features.timeline.bodies import OneTimeline
@@ -82,7 +82,7 @@ def _as_of(call: Call, eyes: Eyes) -> datetime | None:
         return None
     if not eyes.everything:
         message = "Only operators ask what was known at a moment; leave as_of out."
-        raise ForbiddenError(message, field=AS_OF, details={"rule": GET_ALL})
+        raise ForbiddenError(message, field=AS_OF, details={"rule": GET_ALL.name})
     return dates.parse_moment(text, version=call.version, now=call.service.now(), field=AS_OF)
 
 
@@ -116,19 +116,16 @@ def _accepts_gzip(header: str) -> bool:
     return False
 
 
-GET = "leasehold:timeline:get"
-GET_ALL = "leasehold:timeline:get_all"
+GET = Rule(
+    "leasehold:timeline:get",
+    READER_OR_ADMIN,
+    "See when resources are taken, and which bars are those of the own project.",
+)
+GET_ALL = Rule(
+    "leasehold:timeline:get_all", ADMIN, "See the leases of all projects in the timeline, and which resource is which."
+)
 
 PATH = "/v1/timeline"
 
-RULES = [
-    rule(
-        GET,
-        READER_OR_ADMIN,
-        "See when resources are taken, and which bars are those of the own project.",
-        f"GET {PATH}",
-    ),
-    admin_only(GET_ALL, "See the leases of all projects in the timeline, and which resource is which.", "GET", PATH),
-]
 
-ROUTES = (V1_3("GET", PATH, show, (GET,), None, OneTimeline, query=QUERY, headers=(IF_NONE_MATCH,)),)
+ROUTES = (V1_3("GET", PATH, show, (GET,), None, OneTimeline, query=QUERY, headers=(IF_NONE_MATCH,), within=(GET_ALL,)),)

@@ -45,7 +45,7 @@ def serving(script: Script) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(text)
 
-        do_GET = do_POST = do_DELETE = do_PATCH = _answer  # noqa: N815 - the base class looks for these names.
+        do_GET = do_PUT = do_POST = do_DELETE = do_PATCH = _answer  # noqa: N815 - the base class looks for these names.
 
         def log_message(self, *_: object) -> None: ...
 

@@ -19,6 +19,9 @@ GONE = (404, {"itemNotFound": {"message": "Aggregate 7 could not be found."}})
 AT_7 = ("POST", "/os-aggregates/7/action")
 AT_8 = ("POST", "/os-aggregates/8/action")
 LIST = ("GET", "/os-aggregates")
+SMALL = Inventory(total=2, max_unit=1)
+WRITTEN = (200, {"resource_provider_generation": 4})
+OTHERS = (409, {"errors": [{"code": "placement.concurrent_update", "detail": "another generation"}]})
 TAKEN = (409, {"conflictingRequest": {"message": "it is there"}})
 
 
@@ -96,10 +99,34 @@ def test_a_provider_that_was_just_seen_is_not_looked_for(nova: ServiceClient, sc
     providers = OpenStackProviders(nova)
     script.answers = [provider("host", 1), provider("child", 2, 1)]
     providers.ensure_child("host", "child")
-    script.answers = [inventories(), (200, {})]
+    script.answers = [inventories(), WRITTEN]
     providers.set_inventory("child", "CUSTOM_A", Inventory(total=2, max_unit=1))
     providers.ensure_child("host", "child")
     assert [path.partition("/inventories")[0][-4:] for _, path in asked(script)] == ["ders", "ders", "0002", "0002"]
+
+
+def test_what_was_written_to_a_provider_is_not_read_again(nova: ServiceClient, script: Script) -> None:
+    """Another inventory is one call; the same one is looked at, because somebody may have removed it."""
+    providers = OpenStackProviders(nova)
+    script.answers = [provider("child", 2), inventories(), WRITTEN, (200, {"resource_provider_generation": 5})]
+    providers.set_inventory("child", "CUSTOM_A", SMALL)
+    providers.set_inventory("child", "CUSTOM_B", SMALL)
+    assert [method for method, _ in asked(script)] == ["GET", "GET", "POST", "POST"]
+    script.answers = [inventories(CUSTOM_B=2), (200, {"resource_provider_generation": 6})]
+    providers.set_inventory("child", "CUSTOM_A", SMALL)
+    assert [method for method, _ in asked(script)] == ["GET", "POST"]
+
+
+def test_of_a_provider_to_which_somebody_else_has_written_everything_is_read_again(
+    nova: ServiceClient, script: Script
+) -> None:
+    providers = OpenStackProviders(nova)
+    script.answers = [provider("child", 2), inventories(), WRITTEN]
+    providers.set_inventory("child", "CUSTOM_A", SMALL)
+    script.answers = [OTHERS, inventories(CUSTOM_A=2, CUSTOM_B=9), (200, {"resource_provider_generation": 8})]
+    asked(script)
+    providers.set_inventory("child", "CUSTOM_B", SMALL)
+    assert [method for method, _ in asked(script)] == ["POST", "GET", "PUT"]
 
 
 def test_a_provider_that_is_no_more_is_looked_for_by_the_next_attempt(nova: ServiceClient, script: Script) -> None:

@@ -6,8 +6,10 @@ conflicts are normal: read again, write again.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import asdict
 from http import HTTPStatus
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 from uuid import UUID, uuid5
@@ -20,6 +22,8 @@ from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, Inve
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+
+    from requests import Response
 
     from leasehold.cloud.openstack.rest import ServiceClient
 
@@ -50,6 +54,8 @@ class OpenStackProviders:
     def __init__(self, placement: ServiceClient) -> None:
         self._placement = placement
         self._seen: Remembered[Mapping[str, Any]] = Remembered()
+        self._contents: Remembered[tuple[Mapping[str, Inventory], int]] = Remembered()
+        self._turns: defaultdict[str, Lock] = defaultdict(Lock)
 
     def names(self) -> frozenset[str]:
         """Return the names of all providers."""
@@ -103,6 +109,7 @@ class OpenStackProviders:
         if found is not None:
             self._placement.call(call, "DELETE", _path(found), VERSION, fine=_NOT_FOUND)
             self._seen.forget(name)
+            self._contents.forget(name)
 
     def ensure_class(self, resource_class: str) -> None:
         """Make sure a custom resource class exists; raises CloudPermanentError unless its name starts with CUSTOM_."""
@@ -118,18 +125,29 @@ class OpenStackProviders:
 
     @_until_it_holds
     def set_inventory(self, provider: str, resource_class: str, inventory: Inventory) -> None:
-        """Set the provider's inventory of the class; raises CloudPermanentError for an unknown provider or class."""
+        """Set the provider's inventory of the class; raises CloudPermanentError for an unknown provider or class.
+
+        What was written a moment ago is not read again: if somebody has written since, the generation is another one.
+        """
         call = "providers.set_inventory"
-        found = self._seen.get(provider) or self._known(call, provider)
-        path = f"{_path(found)}/inventories"
-        there, generation = self._inventories(call, found["uuid"], provider)
-        if there.get(resource_class) == inventory:
-            return
-        body = {**asdict(inventory), "resource_provider_generation": generation}
-        if resource_class in there:
-            self._write(call, "PUT", f"{path}/{resource_class}", body, provider)
-        else:
-            self._write(call, "POST", path, {**body, "resource_class": resource_class}, provider)
+        # Of two writes at the same time one would be refused.
+        with self._turns[provider]:
+            found = self._seen.get(provider) or self._known(call, provider)
+            path = f"{_path(found)}/inventories"
+            known = self._contents.get(provider)
+            if known is None or known[0].get(resource_class) == inventory:
+                known = self._inventories(call, found["uuid"], provider)
+            there, generation = known
+            if there.get(resource_class) == inventory:
+                return
+            self._contents.forget(provider)
+            body = {**asdict(inventory), "resource_provider_generation": generation}
+            if resource_class in there:
+                answer = self._write(call, "PUT", f"{path}/{resource_class}", body, provider)
+            else:
+                answer = self._write(call, "POST", path, {**body, "resource_class": resource_class}, provider)
+            now = {**there, resource_class: inventory}, answer.json()["resource_provider_generation"]
+            self._contents.see(provider, now)
 
     @_until_it_holds
     def remove_inventory(self, provider: str, resource_class: str) -> None:
@@ -193,12 +211,12 @@ class OpenStackProviders:
             detail = response.json()["errors"][0]["detail"].strip()
             raise _GenerationConflictError(f"placement {call}: provider {provider}: {detail}")
 
-    def _write(self, call: str, method: str, path: str, body: Mapping[str, Any] | None, provider: str) -> None:
+    def _write(self, call: str, method: str, path: str, body: Mapping[str, Any] | None, provider: str) -> Response:
         """Write to a provider's inventories; raises _GenerationConflictError for a stale generation."""
         fine = (HTTPStatus.CONFLICT, *(_NOT_FOUND if method == "DELETE" else ()))
         response = self._placement.call(call, method, path, VERSION, json=body, fine=fine)
         if response.status_code != HTTPStatus.CONFLICT:
-            return
+            return response
         error = response.json()["errors"][0]
         text = f"placement {call}: provider {provider}: {error['detail'].strip()}"
         conflicting = error.get("code") == "placement.concurrent_update"

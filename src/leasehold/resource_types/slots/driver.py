@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from leasehold.cloud.ports import CloudTransientError, Inventory
+from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, Inventory
 from leasehold.model.states import ReservationStatus
 from leasehold.resource_types.attempts import do_all
 from leasehold.resource_types.capabilities import CleaningUp, HoldingServers
@@ -152,7 +152,9 @@ def converge_slots(
     if wanted is Wanted.ENDED:
         return _dissolve(cloud, job)
     name = job.name
-    cloud.providers.ensure_class(resource_class(name))
+    if not (wanted is Wanted.ACTIVE and job.reservation.status is ReservationStatus.PENDING and job.reservation.cloud):
+        # A start after this has been made finds the class; one that was removed since is missed by `_offer`.
+        cloud.providers.ensure_class(resource_class(name))
     cloud.flavors.ensure(flavor)
     tenants = ",".join((job.project_id, *job.reservation.shared_with))
     owner = {TENANT_KEY: tenants, job.settings.owner_key: job.project_id}
@@ -192,9 +194,13 @@ def _activate(cloud: Cloud, job: Convergence[Any], aggregate: Aggregate) -> None
 
 
 def _offer(cloud: Cloud, job: Convergence[Any], hostname: str, slots: int) -> None:
-    provider = child_provider(hostname)
+    provider, offered, inventory = child_provider(hostname), resource_class(job.name), Inventory(slots, max_unit=1)
     cloud.providers.ensure_child(hostname, provider)
-    cloud.providers.set_inventory(provider, resource_class(job.name), Inventory(total=slots, max_unit=1))
+    try:
+        cloud.providers.set_inventory(provider, offered, inventory)
+    except CloudPermanentError:
+        cloud.providers.ensure_class(offered)
+        cloud.providers.set_inventory(provider, offered, inventory)
 
 
 def _withdraw(cloud: Cloud, job: Convergence[Any], attributes: Mapping[str, Any]) -> None:

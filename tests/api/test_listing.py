@@ -11,7 +11,7 @@ import pytest
 
 from leasehold.api import listing
 from leasehold.api.listing import Listing
-from leasehold.db.leases import lease as lease_rows
+from leasehold.db.leases import listed
 from leasehold.leasing.reading.queries import list_leases
 from leasehold.model.lease import Lease
 from tests.objects import counting_at_statements
@@ -58,7 +58,7 @@ def test_lists_longer_than_a_piece_and_a_chunk_are_whole(
     made = [client.ask("POST", "/v1/leases", {**MAKE, "name": str(number)}).json["lease"] for number in range(7)]
     whole = {path: admin.ask("GET", path) for path in ("/v1/leases", "/v1/os-hosts", "/v1/os-hosts/allocations")}
     monkeypatch.setattr(listing, "PIECE", 100)
-    monkeypatch.setattr(lease_rows, "CHUNK", 2)
+    monkeypatch.setattr(listed, "CHUNK", 2)
     for path, before in whole.items():
         answer = admin.ask("GET", path)
         assert answer.json == before.json
@@ -75,7 +75,7 @@ def test_a_list_of_leases_holds_few_of_them_at_a_time(
 ) -> None:
     for number in range(20):
         client.ask("POST", "/v1/leases", {**MAKE, "name": str(number)})
-    monkeypatch.setattr(lease_rows, "CHUNK", 2)
+    monkeypatch.setattr(listed, "CHUNK", 2)
     with counting_at_statements(service.db.engine, Lease) as counts:
         assert len(client.ask("GET", "/v1/leases").json["leases"]) == 20
     assert max(counts) <= 6

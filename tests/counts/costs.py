@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from leasehold.api.lease_texts import LeaseTexts
 from leasehold.db.task import claim_tasks
 from leasehold.features.audit.database import audit_database
 from leasehold.features.feed import use as feeds
@@ -30,6 +31,7 @@ from leasehold.model.windows import Window
 from tests.at_once import all_behind, together
 from tests.counts.meter import Meter
 from tests.factory import claim_one, flavors, floating_ips, hosts, instances, make_service, run_manager
+from tests.stateful.shown import listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,6 +80,11 @@ def _people(world: World, meter: Meter) -> dict[str, dict[str, int]]:
     for number in range(LISTED):
         world.lease(hosts(1), start=100 + number, end=101 + number)
     counts[f"list, over {LISTED} leases"] = meter.of(lambda: queries.list_leases(world.service, None))
+    shown = LeaseTexts()
+    counts[f"show, over {LISTED} leases"] = meter.of(lambda: listed(world, shown))
+    world.amend(one, name="another")
+    counts[f"show, over {LISTED} leases, one of which has changed"] = meter.of(lambda: listed(world, shown))
+    counts[f"show, over {LISTED} leases, again"] = meter.of(lambda: listed(world, shown))
     feed, _ = feeds.make_feed(world.service, Caller("alice", "demo"), "", own=False)
     counts[f"feed, 5 of over {LISTED} leases"] = meter.of(lambda: feeds.leases_of(world.service, feed, most=5))
     counts["list, hosts"] = meter.of(lambda: queries.list_resources(world.service, "physical:host"))

@@ -13,7 +13,8 @@ from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
 
 from leasehold.db.idempotency import keep_key
-from leasehold.db.leases.lease import find_lease, insert_lease, list_leases, save_lease
+from leasehold.db.leases.lease import find_lease, insert_lease, save_lease
+from leasehold.db.leases.listed import each_lease
 from leasehold.db.outbox import put_event
 from leasehold.db.store import Database
 from leasehold.db.tables import events, leases, outbox, reservations, tasks
@@ -145,7 +146,7 @@ def test_updates_are_sent_in_parts(db: Database, engine: Engine, count: int, com
     if engine.dialect.name == "mysql":
         assert sum(each.startswith("BEGIN NOT ATOMIC UPDATE") for each in sent) == compounds
     with db.reading() as connection:
-        assert {each.id: each.name for each in list_leases(connection, None)} == {
+        assert {each.id: each.name for each in each_lease(connection, None)} == {
             each.id: f"new {each.id}" for each in made
         }
 
@@ -247,7 +248,7 @@ def test_many_leases_are_saved_at_once_each_if_it_is_as_it_was_read(db: Database
 
     assert db.transact(save)
     with db.reading() as connection:
-        assert {each.name for each in list_leases(connection, None)} == {f"new {each.id}" for each in seen}
+        assert {each.name for each in each_lease(connection, None)} == {f"new {each.id}" for each in seen}
     assert count(db.engine, outbox) == number
     seen[1:] = [replace(each, generation=each.generation + 1) for each in seen[1:]]
     assert not db.transact(save)

@@ -12,7 +12,8 @@ from sqlalchemy.exc import StatementError
 
 from leasehold.db.engine import reading, writing
 from leasehold.db.idempotency import find_key, keep_key
-from leasehold.db.leases.lease import find_lease, list_leases
+from leasehold.db.leases.lease import find_lease
+from leasehold.db.leases.listed import each_lease
 from leasehold.db.resources.property import define_properties, set_privacy
 from leasehold.db.resources.resource import find_resource
 from leasehold.db.tables import tasks
@@ -84,7 +85,7 @@ COLUMNS: dict[str, tuple[Callable[[Connection, str], object], Callable[[Connecti
         lambda of, text: of_key(find_key(of, text, "k")),
     ),
     "leases": (lambda to, text: put_lease(to, id=text), lambda of, text: names(find_lease(of, text))),
-    "projects": (lambda to, text: put_lease(to, project_id=text), lambda of, text: names(*list_leases(of, text))),
+    "projects": (lambda to, text: put_lease(to, project_id=text), lambda of, text: names(*each_lease(of, text))),
     "properties": (
         lambda to, text: define_properties(to, HOST, [text], NOW),
         lambda of, text: names(set_privacy(of, HOST, text, hour(1), private=True)),

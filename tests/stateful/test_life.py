@@ -55,6 +55,7 @@ from tests.stateful.audit import audit, audit_cloud, cloud_state, dump
 from tests.stateful.holdings import misrecorded, note_holdings, tell_the_time
 from tests.stateful.moves import forbidden_moves, note_moves
 from tests.stateful.past import Past
+from tests.stateful.shown import Shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -140,6 +141,7 @@ class Life(RuleBasedStateMachine):
         self.clock = Clock()
         self.faulty = False
         self.past = Past()
+        self.shown = Shown()
         self.settings = SETTINGS
         self.world = self._open()
         self.beginning = cloud_state(self.world.engine)
@@ -608,6 +610,7 @@ class Life(RuleBasedStateMachine):
         assert forbidden_moves(self.world.engine) == []
         assert misrecorded(self.world.engine, self.clock.now()) == []
         self.past.look(self.world)
+        self.shown.look(self.world)
 
     @precondition(lambda self: not self.faulty)
     @invariant()

@@ -12,6 +12,7 @@ from leasehold.api import errors, metering, openapi, pipeline
 from leasehold.api.auth.strategies import open_authenticator
 from leasehold.api.call import Api
 from leasehold.api.health import HealthCheck
+from leasehold.api.lease_texts import LeaseTexts
 from leasehold.api.limits.admission_control import AdmissionControl
 from leasehold.api.limits.cloud_waits import CloudWaits
 from leasehold.api.limits.delete_waits import DeleteWaits
@@ -81,6 +82,7 @@ def make_app(
         event_waits=EventWaits(service.db, settings, admission),
         health=HealthCheck(service.db),
         refusals=refusals or RefusalCounts(service.db),
+        lease_texts=LeaseTexts(),
         fillers=parts.fillers,
         document=cache(partial(openapi.describe, parts.routes, service.types, settings.auth_strategy)),
     )

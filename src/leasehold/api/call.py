@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from leasehold.api.auth.base import Authenticator
     from leasehold.api.health import HealthCheck
+    from leasehold.api.lease_texts import LeaseTexts
     from leasehold.api.limits.admission_control import AdmissionControl, Permit
     from leasehold.api.limits.cloud_waits import CloudWaits
     from leasehold.api.limits.delete_waits import DeleteWaits
@@ -58,6 +59,7 @@ class Api:
     event_waits: EventWaits
     health: HealthCheck
     refusals: RefusalCounts
+    lease_texts: LeaseTexts
     document: Callable[[], Mapping[str, Any]]
     fillers: Mapping[str, Filler]
 

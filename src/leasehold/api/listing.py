@@ -6,7 +6,7 @@ keeps no transaction open. The file has about a fifth of the JSON's size, and no
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import chain, islice
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any
 from weakref import finalize
@@ -29,17 +29,16 @@ _READ = 64 * 1024
 class Listing:
     """The JSON object `{key: [item, item...]}`; `length` is its size in bytes."""
 
-    def __init__(self, key: str, items: Iterable[Any]) -> None:
-        """Write all items, one after the other. Raises OSError when there is no space for the file."""
+    def __init__(self, key: str, items: Iterable[Any] = (), *, texts: Iterable[bytes | memoryview] = ()) -> None:
+        """Write all items, or their texts, one after the other. Raises OSError when there is no space for the file."""
         self._compressor = LZ4FrameCompressor()
         self._file: IO[bytes] | None = None
         self._tail = bytearray(b"{%b:[" % as_json(key))
         self._packed = 0
         separator = b""
-        each = iter(items)
-        while some := list(islice(each, TOGETHER)):
+        for text in chain(texts, _texts(items)):
             self._tail += separator
-            self._tail += memoryview(as_json(some))[1:-1]
+            self._tail += text
             separator = b","
             if len(self._tail) >= PIECE:
                 self._pack(self._take())
@@ -74,3 +73,9 @@ class Listing:
             while not decompressor.eof:
                 yield decompressor.decompress(self._file.read(_READ) if decompressor.needs_input else b"", PIECE)
         yield tail
+
+
+def _texts(items: Iterable[Any]) -> Iterator[memoryview]:
+    each = iter(items)
+    while some := list(islice(each, TOGETHER)):
+        yield memoryview(as_json(some))[1:-1]

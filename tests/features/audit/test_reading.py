@@ -10,7 +10,7 @@ from sqlalchemy import update
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.db.allocation import each_allocation
 from leasehold.db.engine import reading
-from leasehold.db.leases import lease as lease_rows
+from leasehold.db.leases import listed
 from leasehold.db.state_gauges import read_state_gauges
 from leasehold.db.tables import leases
 from leasehold.features.audit import database as audit
@@ -53,7 +53,7 @@ def test_promises_on_several_hosts_are_read_at_once(database_url: str) -> None:
 
 
 def test_an_audit_holds_few_leases_at_a_time(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease_rows, "CHUNK", 2)
+    monkeypatch.setattr(listed, "CHUNK", 2)
     monkeypatch.setattr(audit, "CHUNK", 2)
     with make_service(database_url, hosts=NAMES) as world:
         for number in range(20):

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import insert
 
-from leasehold.db.leases.lease import each_lease, insert_lease
+from leasehold.db.leases.lease import insert_lease
+from leasehold.db.leases.listed import each_lease
 from leasehold.db.tables import tasks
 from leasehold.features.audit.agreement import AGREEING
 from leasehold.features.audit.database import LATE, of_leases

@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from http import HTTPStatus
-from itertools import starmap
 from typing import TYPE_CHECKING
 
 from leasehold.api import dates
@@ -49,6 +48,7 @@ from leasehold.leasing.requests import place_of
 from leasehold.leasing.swap import swap_resource
 from leasehold.model.draft import LeaseChanges, LeaseDraft, SwapWish
 from leasehold.model.errors import InvalidInputError, MissingParameterError, OverloadedError, StaleError
+from leasehold.model.json_bytes import as_json
 from leasehold.model.terms.ending import OnEnd
 from leasehold.model.terms.heal_policy import chosen
 from leasehold.model.terms.lease_type import LeaseType
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from leasehold.api.policies.enforcer import Owned
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller
-    from leasehold.model.lease import Lease
+    from leasehold.model.lease import EventFields, Lease
     from leasehold.resource_types.registry import ResourceType
 
 LONGEST_NUMBER = 20
@@ -86,8 +86,13 @@ def list_leases(call: Call) -> Reply:
     sorted, as by `sort=end_date:desc`. With `deleted` those that were deleted and are not purged.
     """
     project = None if call.is_admin else call.caller.project_id
-    leases = queries.each_listed(call.service, project, **asked_part(call))
-    return Reply(Listing("leases", starmap(lease_view(call.service.types, call.version, call.sight), leases)))
+    view = lease_view(call.service.types, call.version, call.sight)
+
+    def show(lease: Lease, moments: Sequence[EventFields]) -> bytes:
+        return as_json(view(lease, moments))
+
+    texts = call.api.lease_texts.seen(call.version, call.sight)
+    return Reply(Listing("leases", texts=queries.each_text(call.service, project, texts, show, **asked_part(call))))
 
 
 def show(call: Call, lease: Lease) -> Reply:

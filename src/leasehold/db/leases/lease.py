@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import starmap
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import and_, bindparam, exists, insert, literal_column, or_, select
+from sqlalchemy import bindparam, insert, literal_column, select
 
 from leasehold.db.allocation import as_allocation, with_neighbours
 from leasehold.db.columns.lease_columns import (
@@ -16,70 +16,43 @@ from leasehold.db.columns.lease_columns import (
     RESERVATION,
     Written,
     given,
-    read_lease,
     saving,
     selected,
     written,
 )
-from leasehold.db.dialects import IDS, AmongIds, among_few
-from leasehold.db.leases.lease_parts import events_of, read_parts
-from leasehold.db.tables import allocations, events, leases, outbox, reservations, tasks
+from leasehold.db.dialects import IDS, among_few
+from leasehold.db.leases.lease_parts import whole_lease, with_parts
+from leasehold.db.tables import allocations, events, leases, reservations, tasks
 from leasehold.db.task import LEASE as LEASE_TASK
 from leasehold.db.untold import note
 from leasehold.model.lease import Event
-from leasehold.model.lease_filter import EVERY_LEASE
-from leasehold.model.paging import OLDEST_FIRST
 from leasehold.model.reservation import Reservation
 from leasehold.model.states import LeaseStatus
 from leasehold.model.transitions import check
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from datetime import datetime
 
-    from sqlalchemy import Column, ColumnElement, Connection, Row, Select
+    from sqlalchemy import Connection, Row
 
     from leasehold.db.columns.lease_columns import Fields
     from leasehold.db.together import Writer
     from leasehold.model.allocation import Allocation
-    from leasehold.model.lease import EventFields, Lease
-    from leasehold.model.lease_filter import LeaseFilter
-    from leasehold.model.paging import Sort
-
-CHUNK = 1_000
-"""How many leases of a long list are in memory at a time."""
-MANY = 500
-"""The parts of more leases than this are fetched by the same condition instead of by a list of ids."""
+    from leasehold.model.lease import Lease
 
 LONGEST_REASON = 4_000
 """In characters; MariaDB refuses texts of more than 64 KiB, and a reason may name thousands of hosts."""
 
 Part = TypeVar("Part", Reservation, Event)
 """What a lease consists of."""
-_Found: TypeAlias = "tuple[Row[*tuple[Any, ...]], tuple[Reservation, ...], Sequence[EventFields]]"
-"""The row of a lease, its reservations, and the fields of its events."""
 
 
 _LEASE = selected(leases, LEASE)
 
 _HELD_BY_ID = select(allocations).where(among_few(allocations.c.lease_id)).order_by(allocations.c.id)
-_SORTS: Mapping[str, Column[Any]] = {  # the keys of LEASE_SORTS, and that of offers
-    "created_at": leases.c.created_at,
-    "start_date": leases.c.start_at,
-    "end_date": leases.c.end_at,
-    "name": leases.c.name,
-    "status": leases.c.status,
-    "expires_at": leases.c.offered_until,
-}
-_PLACE = (leases.c.created_at, leases.c.id)
-# An event tells of every lease, and of no offer that was not accepted.
-_WAS_LEASE = and_(
-    leases.c.deleted_at.is_not(None),
-    or_(leases.c.offered_until.is_(None), exists().where(outbox.c.lease_id == leases.c.id)),
-)
 _ONE = select(*_LEASE).where(leases.c.id == bindparam("lease_id"))
 _ONE_LOCKED = _ONE.with_for_update()
-_AMONG = select(*_LEASE).where(AmongIds(leases.c.id))
 _TASK = (tasks.c.kind == literal_column(f"'{LEASE_TASK}'"), tasks.c.subject == leases.c.id)
 _HOLDER = select(tasks.c.claimed_by).where(*_TASK).scalar_subquery().label("holder")
 _EACH = select(*_LEASE).where(
@@ -219,7 +192,7 @@ def find_leases(connection: Connection, ids: Collection[str]) -> list[Lease]:
     """Return those of these leases that are not deleted, nor offers, without their allocations, oldest first."""
     wanted = sorted(ids)
     there = (leases.c.deleted_at.is_(None), leases.c.status != LeaseStatus.OFFERED)
-    query = select(*_LEASE).where(leases.c.id.in_(wanted), *there).order_by(*_PLACE)
+    query = select(*_LEASE).where(leases.c.id.in_(wanted), *there).order_by(leases.c.created_at, leases.c.id)
     rows = connection.execute(query).all()
     return _assemble(connection, rows, wanted) if rows else []
 
@@ -233,167 +206,14 @@ def lock_generation(connection: Connection, lease_id: str) -> int | None:
     return generation
 
 
-def place_of(
-    connection: Connection, project_id: str | None, lease_id: str, sort: Sort = OLDEST_FIRST
-) -> tuple[Any, str] | None:
-    """Return the position of a lease in the list, also of a deleted one; None: it never was in this list."""
-    query = select(_SORTS[sort.key], leases.c.id).where(leases.c.id == lease_id)
-    if project_id is not None:
-        query = query.where(leases.c.project_id == project_id)
-    row = connection.execute(query).one_or_none()
-    return None if row is None else (row[0], row.id)
-
-
-def list_leases(
-    connection: Connection,
-    project_id: str | None,
-    *,
-    after: tuple[datetime, str] | None = None,
-    limit: int | None = None,
-) -> list[Lease]:
-    """Return the leases that are not deleted, of one project or of all, oldest first, as `each_lease` yields them."""
-    return list(each_lease(connection, project_id, after=after, limit=limit))
-
-
-class ListPart(TypedDict, total=False):
-    """Which part of a list of leases is wanted: see `each_lease`."""
-
-    after: tuple[Any, str] | None
-    limit: int | None
-    resource_type: str | None
-    wanted: LeaseFilter
-    sort: Sort
-    offered: bool
-
-
-def each_lease(connection: Connection, project_id: str | None, **part: Unpack[ListPart]) -> Iterator[Lease]:
-    """Yield the leases that are not deleted, of one project or of all, as sorted; holds `CHUNK` of them at most.
-
-    With `after`, what `place_of` returns, only those that follow this position, and no more than `limit`; with
-    `resource_type`, only those with a reservation of this type, and only those that are `wanted`. Offers that nobody
-    has accepted are left out; with `offered` only they are yielded. Deleted leases are yielded only if they are
-    `wanted`, and then only they, without offers that have lapsed. Their allocations are left out: a list never shows
-    them, and they may be most of the database. Takes three statements for each chunk, and one for the ids of all that
-    follow the first chunk. The transaction has to see one snapshot.
-    """
-    return starmap(_whole, _each(connection, project_id, **part))
-
-
-def leases_of(connection: Connection, wanted: Select[Any]) -> Iterator[Lease]:
-    """Yield the leases of these ids, in their order, as `each_lease` does; deleted ones and offers too."""
-    return starmap(_whole, _in_chunks(connection, wanted))
-
-
-def each_listed(
-    connection: Connection, project_id: str | None, **part: Unpack[ListPart]
-) -> Iterator[tuple[Lease, Sequence[EventFields]]]:
-    """Yield what `each_lease` does, but each lease without its events, and beside it their fields, in any order.
-
-    This is for lists that only show events: most objects of a long list are events.
-    """
-    return ((read_lease(row, parts, ()), moments) for row, parts, moments in _each(connection, project_id, **part))
-
-
-def _each(
-    connection: Connection,
-    project_id: str | None,
-    *,
-    after: tuple[Any, str] | None = None,
-    limit: int | None = None,
-    resource_type: str | None = None,
-    wanted: LeaseFilter = EVERY_LEASE,
-    sort: Sort = OLDEST_FIRST,
-    offered: bool = False,
-) -> Iterator[_Found]:
-    query = select(*_LEASE).where(_WAS_LEASE if wanted.deleted else leases.c.deleted_at.is_(None))
-    query = query.where(*_among(project_id, resource_type, offered=offered))
-    if after is not None:
-        query = query.where(_follows(sort, *after))
-    query = query.where(*_wanted(wanted))
-    # One row more than a chunk shows whether there are more.
-    most = CHUNK + 1 if limit is None else min(CHUNK + 1, limit)
-    place = (_SORTS[sort.key].desc() if sort.descending else _SORTS[sort.key], leases.c.id)
-    first = connection.execute(query.order_by(*place).limit(most)).all()
-    rows, more = first[:CHUNK], len(first) > CHUNK
-    whole = limit is None and not more
-    # If these are all, the same condition finds the parts of many leases faster than a list of ids does.
-    ids = query.with_only_columns(leases.c.id) if whole and len(rows) > MANY else [row.id for row in rows]
-    yield from _with_parts(connection, rows, ids) if rows else ()
-    if more:
-        last = (getattr(rows[-1], _SORTS[sort.key].name), rows[-1].id)
-        rest = query.with_only_columns(leases.c.id).where(_follows(sort, *last)).order_by(*place)
-        yield from _in_chunks(connection, rest.limit(None if limit is None else limit - CHUNK))
-
-
-def _in_chunks(connection: Connection, wanted: Select[Any]) -> Iterator[_Found]:
-    """Yield the leases of these ids, in their order."""
-    left = [ident for (ident,) in connection.execute(wanted).all()]
-    for begin in range(0, len(left), CHUNK):
-        ids = left[begin : begin + CHUNK]
-        # The order of the ids is known: no database sorts whole rows for it.
-        found = {row[0]: row for row in connection.execute(_AMONG, {IDS: ids}).all()}
-        yield from _with_parts(connection, [found[ident] for ident in ids], ids)
-
-
-def _among(project_id: str | None, resource_type: str | None, *, offered: bool) -> Iterator[ColumnElement[bool]]:
-    """Yield the conditions of a list: see `each_lease`."""
-    is_offer = leases.c.status == LeaseStatus.OFFERED
-    yield is_offer if offered else ~is_offer
-    if project_id is not None:
-        yield leases.c.project_id == project_id
-    if resource_type is not None:
-        of_type = select(reservations.c.lease_id).where(reservations.c.resource_type == resource_type)
-        yield leases.c.id.in_(of_type)
-
-
-def _wanted(wanted: LeaseFilter) -> Iterator[ColumnElement[bool]]:
-    """Yield the conditions of a filter."""
-    if wanted.user_id is not None:
-        yield leases.c.user_id == wanted.user_id
-    if wanted.name is not None:
-        yield leases.c.name == wanted.name
-    if wanted.statuses:
-        yield leases.c.status.in_(sorted(wanted.statuses))
-    if wanted.ends_after is not None:
-        yield leases.c.end_at > wanted.ends_after
-    if wanted.starts_before is not None:
-        yield leases.c.start_at < wanted.starts_before
-    if wanted.lapses_after is not None:
-        yield leases.c.offered_until > wanted.lapses_after
-
-
-def _follows(sort: Sort, value: Any, last: str) -> ColumnElement[bool]:
-    """Return the condition that a lease comes after this position in the list."""
-    column = _SORTS[sort.key]
-    beyond = column < value if sort.descending else column > value
-    return or_(beyond, and_(column == value, leases.c.id > last))
-
-
 def _assemble(
     connection: Connection,
     rows: Sequence[Row[*tuple[Any, ...]]],
-    ids: Sequence[str] | Select[Any],
+    ids: Sequence[str],
     held: Iterable[Allocation] = (),
 ) -> list[Lease]:
     """Return the leases of these rows, with their reservations and events, and these allocations in their order."""
-    return list(starmap(_whole, _with_parts(connection, rows, ids, held)))
-
-
-def _with_parts(
-    connection: Connection,
-    rows: Sequence[Row[*tuple[Any, ...]]],
-    ids: Sequence[str] | Select[Any],
-    held: Iterable[Allocation] = (),
-) -> list[_Found]:
-    allocations_of: dict[str, list[Allocation]] = {}
-    for each in held:
-        allocations_of.setdefault(each.reservation_id, []).append(each)
-    reservations_of, moments_of = read_parts(connection, ids, allocations_of)
-    return [(row, tuple(reservations_of.get(row[0], ())), moments_of.get(row[0], ())) for row in rows]
-
-
-def _whole(row: Row[*tuple[Any, ...]], parts: tuple[Reservation, ...], moments: Sequence[EventFields]) -> Lease:
-    return read_lease(row, parts, events_of(moments))
+    return list(starmap(whole_lease, with_parts(connection, rows, ids, held)))
 
 
 def save_lease(connection: Writer, before: Lease, after: Lease, now: datetime, *, locked: bool = True) -> Lease:

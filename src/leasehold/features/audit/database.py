@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from leasehold.db.leases.closures import maintenance_reservations
 from leasehold.db.leases.hold import held_in_vain
 from leasehold.db.leases.holding import wrongly_noted
-from leasehold.db.leases.lease import CHUNK
+from leasehold.db.leases.listed import CHUNK
 from leasehold.db.task import LEASE
 from leasehold.db.work import IDLE, work_for
 from leasehold.features.audit.agreement import AGREEING

@@ -12,7 +12,7 @@ from sqlalchemy import and_, case, false, func, or_, select, true, union, union_
 from leasehold.db.allocation import as_allocation
 from leasehold.db.columns.ending import FOR_GOOD, counted_end
 from leasehold.db.dialects import IDS, AmongIds
-from leasehold.db.leases.lease import leases_of
+from leasehold.db.leases.listed import leases_of
 from leasehold.db.resources.resource import resources_by_number
 from leasehold.db.tables import allocations, events, idempotency_keys, leases, outbox, reservations, tasks
 from leasehold.db.task import LEASE

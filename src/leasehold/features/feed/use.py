@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
-from leasehold.db.leases import lease as lease_rows
+from leasehold.db.leases import listed
 from leasehold.features.feed import store as rows
 from leasehold.features.feed.model import (
     Feed,
@@ -74,5 +74,5 @@ def leases_of(service: Service, feed: Feed, most: int = MOST) -> Sequence[Lease]
     """Return what is in a feed, in the order of the starts: the leases that have not ended over 30 days ago."""
     wanted = LeaseFilter(ends_after=service.now() - KEPT, user_id=feed.user_id if feed.own else None)
     with service.db.reading() as connection:
-        found = lease_rows.each_lease(connection, feed.project_id, wanted=wanted, sort=_LAST_FIRST, limit=most)
+        found = listed.each_lease(connection, feed.project_id, wanted=wanted, sort=_LAST_FIRST, limit=most)
         return sorted(found, key=lambda each: (each.window.start, each.id))

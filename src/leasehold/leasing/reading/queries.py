@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Unpack
 
 from leasehold.db import allocation as allocation_rows
 from leasehold.db.leases import lease as lease_rows
+from leasehold.db.leases import listed
 from leasehold.db.resources import property as property_rows
 from leasehold.db.resources import resource as resource_rows
 from leasehold.leasing.deciding.queue import ALONE, Queued
@@ -15,11 +16,11 @@ from leasehold.model.errors import NotFoundError
 from leasehold.model.paging import OLDEST_FIRST, WHOLE, PageRequest, unknown_marker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from sqlalchemy import Connection
 
-    from leasehold.db.leases.lease import ListPart
+    from leasehold.db.leases.listed import ListPart, Texts
     from leasehold.db.resources.property import PropertyValues
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Allocation
@@ -74,22 +75,28 @@ def each_lease(
     since it was listed. Raises InvalidInputError for a marker that never was in this list.
     """
     with service.db.reading() as connection:
-        yield from lease_rows.each_lease(connection, project_id, **_after(connection, project_id, marker, part))
+        yield from listed.each_lease(connection, project_id, **_after(connection, project_id, marker, part))
 
 
-def each_listed(
-    service: Service, project_id: str | None, *, marker: str | None = None, **part: Unpack[ListPart]
-) -> Iterator[tuple[Lease, Sequence[EventFields]]]:
-    """Yield what `each_lease` does, but each lease without its events, and beside it their fields, in any order."""
+def each_text(
+    service: Service,
+    project_id: str | None,
+    texts: Texts,
+    show: Callable[[Lease, Sequence[EventFields]], bytes],
+    *,
+    marker: str | None = None,
+    **part: Unpack[ListPart],
+) -> Iterator[bytes]:
+    """Yield what `show` makes of each lease of `each_lease`, or has made of it before (`listed.each_text`)."""
     with service.db.reading() as connection:
-        yield from lease_rows.each_listed(connection, project_id, **_after(connection, project_id, marker, part))
+        yield from listed.each_text(connection, project_id, texts, show, **_after(connection, project_id, marker, part))
 
 
 def _after(connection: Connection, project_id: str | None, marker: str | None, part: ListPart) -> ListPart:
     """Return the part of the list that follows a marker; raises InvalidInputError for one that is not in the list."""
     if marker is None:
         return part
-    place = lease_rows.place_of(connection, project_id, marker, part.get("sort", OLDEST_FIRST))
+    place = listed.place_of(connection, project_id, marker, part.get("sort", OLDEST_FIRST))
     if place is None or place[0] is None:
         raise unknown_marker()
     return {**part, "after": place}

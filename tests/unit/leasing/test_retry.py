@@ -42,7 +42,8 @@ def test_ten_leases_due_in_one_minute_are_active_a_second_after_each_was_refused
     """A Placement process that does not know a new resource class yet answers 400; a second later, it knows it."""
     leases = [world.lease(instances(), start=1, end=2) for _ in range(10)]
     run_until(world, world.hour(0.99))
-    world.refuse("providers.set_inventory", 10)
+    # Each attempt asks for the class again, and is refused twice.
+    world.refuse("providers.set_inventory", 20)
     run_until(world, world.hour(1))
     assert {world.get(lease).status for lease in leases} == {"STARTING"}
     assert {world.reason(lease)[:18] for lease in leases} == {"The cloud refused:"}

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from leasehold.manager.monitor import check_once
@@ -98,6 +98,7 @@ STEPS = st.lists(
 
 
 @given(STEPS, st.lists(st.tuples(st.sampled_from(["cmp-01", "cmp-02"]), st.integers(1, 4)), min_size=1, max_size=4))
+@example([("fail", "cmp-01"), ("wait", 90)], [("cmp-01", 1)])
 @settings(max_examples=25)
 def test_after_each_check_at_risk_is_what_its_definition_says(
     steps: list[tuple[str, str | int]], leases: list[tuple[str, int]]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import and_, func, or_, select
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from sqlalchemy import ColumnElement, Connection
+
+LATELY: Final = timedelta(days=7)
+"""How long after its end a lease is looked for that no check has seen since it began; each check takes a minute."""
 
 
 def lacking_leases(connection: Connection, now: datetime, until: datetime | None) -> dict[str, int]:
@@ -78,8 +82,9 @@ def stuck_resources(connection: Connection, since: datetime, soon: datetime) -> 
 
 
 def leases_at_risk(connection: Connection, now: datetime) -> set[str]:
-    """Return the leases with `at_risk` that last beyond now."""
-    query = select(leases.c.id).where(leases.c.deleted_at.is_(None), leases.c.end_at > now, leases.c.at_risk.is_(True))
+    """Return the leases with `at_risk` that last beyond now, or ended lately while nobody looked."""
+    since = leases.c.end_at > now - LATELY
+    query = select(leases.c.id).where(leases.c.deleted_at.is_(None), since, leases.c.at_risk.is_(True))
     return set(connection.execute(query).scalars())
 
 

@@ -148,7 +148,7 @@ class _Purge:
         ids = _keys(connection, leases.c.id, after, over)
         if not ids:
             return None
-        last: str = ids[-1]
+        last = ids[-1]
         if not self.dry_run:
             held = select(allocations.c.pool).where(allocations.c.lease_id.in_(ids))
             _move(connection, set(connection.scalars(held)))
@@ -180,8 +180,7 @@ class _Purge:
         done = and_(tasks.c.kind != LEASE, tasks.c.subject.in_(ids), not_(_at_work()))
         self._take(connection, tasks, done, counts)
         self._take(connection, resources, resources.c.number.in_(found), counts)
-        last: int = numbers[-1]
-        return last
+        return numbers[-1]
 
     def segments(self, connection: Connection, after: int, counts: Counter[str]) -> int | None:
         old = segments.c.ends_at <= to_seconds(self.before)
@@ -191,8 +190,7 @@ class _Purge:
         if not self.dry_run:
             _move(connection, set(connection.scalars(select(pools.c.name))))
         self._take(connection, segments, segments.c.id.in_(ids), counts)
-        last: int = ids[-1]
-        return last
+        return ids[-1]
 
     def news(self, connection: Connection, after: int, counts: Counter[str]) -> int | None:
         """Remove old events of resources and of alarms; those of a lease go with it."""
@@ -201,8 +199,7 @@ class _Purge:
         if not keys:
             return None
         self._take_news(connection, outbox.c.id.in_(keys), counts)
-        last: int = keys[-1]
-        return last
+        return keys[-1]
 
     def dead_letters(self, connection: Connection, after: str, counts: Counter[str]) -> str | None:
         old = dead_letters.c.died_at < self.before
@@ -211,8 +208,7 @@ class _Purge:
         if not ids:
             return None
         self._take(connection, dead_letters, and_(dead_letters.c.subscription_id.in_(ids), old), counts)
-        last: str = ids[-1]
-        return last
+        return ids[-1]
 
     def refusals(self, connection: Connection, after: datetime, counts: Counter[str]) -> datetime | None:
         """Remove the counts of old hours, one hour in a transaction."""
@@ -230,8 +226,7 @@ class _Purge:
         if not ids:
             return None
         self._take(connection, table, table.c.id.in_(ids), counts)
-        last: str = ids[-1]
-        return last
+        return ids[-1]
 
     def _take_news(self, connection: Connection, which: ColumnElement[bool], counts: Counter[str]) -> None:
         if not self.dry_run:
@@ -289,8 +284,8 @@ def _at_work() -> ColumnElement[bool]:
 
 
 def _keys(
-    connection: Connection, column: ColumnElement[Any], after: object, which: ColumnElement[bool], most: int = BATCH
-) -> list[Any]:
+    connection: Connection, column: ColumnElement[Any], after: Key, which: ColumnElement[bool], most: int = BATCH
+) -> list[Key]:
     """Return the next batch of keys of rows that meet the condition, in order."""
     query = select(column).where(column > after, which).order_by(column).limit(most)
     return list(connection.execute(query).scalars())

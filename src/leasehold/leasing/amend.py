@@ -64,7 +64,6 @@ DROPPABLE = frozenset({LeaseStatus.PENDING, LeaseStatus.ACTIVE})
 """Statuses in which a lease may lose a reservation: no step works with what it has."""
 
 
-@decision("amend")
 def amend_lease(
     service: Service,
     lease_id: str,
@@ -87,31 +86,7 @@ def amend_lease(
     WaitingLeaseError for the reservations of a lease that waits; ConflictError for dropping all that it has;
     NotEnoughError or InUseError when it does not fit; the errors of `vacating.named` and of `carry_out`.
     """
-    return _amend(service, lease_id, changes, if_generation, sight, once, along, seen)
 
-
-@decision("amend, dry run")
-def try_amendment(
-    service: Service,
-    lease_id: str,
-    changes: LeaseChanges,
-    if_generation: int | None = None,
-    sight: Sight = EVERYTHING,
-) -> Lease:
-    """Return the lease as `amend_lease` would change it, with its allocations, and leave no trace; raises the same."""
-    return _amend(service, lease_id, replace(changes, dry_run=True), if_generation, sight)
-
-
-def _amend(
-    service: Service,
-    lease_id: str,
-    changes: LeaseChanges,
-    if_generation: int | None,
-    sight: Sight,
-    once: Once | None = None,
-    along: Along | None = None,
-    seen: Lease | None = None,
-) -> Lease:
     def attempt(seen: Lease) -> Lease:
         if done := done_by(service, once):
             return done
@@ -140,7 +115,19 @@ def _amend(
         order = Order(conditions, asks, once, dry_run=changes.dry_run, along=along, joins=joins)
         return carry_out(service, order, _Amending(seen, amendment, pools))
 
-    return look_again(lease_id, partial(get_lease, service, lease_id), attempt, seen)
+    with decision("amend, dry run" if changes.dry_run else "amend"):
+        return look_again(lease_id, partial(get_lease, service, lease_id), attempt, seen)
+
+
+def try_amendment(
+    service: Service,
+    lease_id: str,
+    changes: LeaseChanges,
+    if_generation: int | None = None,
+    sight: Sight = EVERYTHING,
+) -> Lease:
+    """Return the lease as `amend_lease` would change it, with its allocations, and leave no trace; raises the same."""
+    return amend_lease(service, lease_id, replace(changes, dry_run=True), if_generation, sight)
 
 
 def _check_changeable(lease: Lease, if_generation: int | None) -> None:

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from leasehold.model.windows import Window
 
 
-@decision("create")
 def create_lease(
     service: Service,
     caller: Caller,
@@ -63,37 +62,26 @@ def create_lease(
     gone, it raises ConflictError.
     """
     once = None if idempotency_key is None else Once(caller.project_id, idempotency_key, draft.fingerprint)
-    return _create(service, caller, draft, sight, once, along)
+    with decision("create, dry run" if draft.dry_run else "create"):
+        if draft.open_ended:
+            check_open_end(service.settings.leases.open_ended, draft.type)
+        asked = read_reservations(service, caller, draft.reservations, sight)
+        asks = ExternalCall.CREATE, caller.project_id
+        order = Order(conditions_asked(asked), asks, once, dry_run=draft.dry_run, along=along)
+
+        def make(plan: DrawPlan | None) -> Lease:
+            case = _Creation(caller, draft, asked, sight, plan)
+            return carry_out(service, replace(order, joins=case.joins), case)
+
+        return with_draws(service, caller.project_id, draft, asked, make)
 
 
-@decision("create, dry run")
 def try_creation(service: Service, caller: Caller, draft: LeaseDraft, sight: Sight = EVERYTHING) -> Lease:
     """Return the lease as `create_lease` would make it, with its allocations, and leave no trace; raises the same.
 
     The external service is asked as for a lease. The ids in the answer mean nothing.
     """
-    return _create(service, caller, replace(draft, dry_run=True), sight)
-
-
-def _create(
-    service: Service,
-    caller: Caller,
-    draft: LeaseDraft,
-    sight: Sight,
-    once: Once | None = None,
-    along: Along | None = None,
-) -> Lease:
-    if draft.open_ended:
-        check_open_end(service.settings.leases.open_ended, draft.type)
-    asked = read_reservations(service, caller, draft.reservations, sight)
-    asks = ExternalCall.CREATE, caller.project_id
-    order = Order(conditions_asked(asked), asks, once, dry_run=draft.dry_run, along=along)
-
-    def make(plan: DrawPlan | None) -> Lease:
-        case = _Creation(caller, draft, asked, sight, plan)
-        return carry_out(service, replace(order, joins=case.joins), case)
-
-    return with_draws(service, caller.project_id, draft, asked, make)
+    return create_lease(service, caller, replace(draft, dry_run=True), sight=sight)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,8 @@ from leasehold.db.leases.lease import insert_lease, save_lease
 from leasehold.db.project import (
     COUNTED_FOR,
     Allocated,
-    allocated_to,
-    count_open_leases,
+    CountedUse,
     enter,
-    keep_use,
     peak,
     take_use,
     take_uses,
@@ -53,7 +51,7 @@ def test_of_many_at_once_as_many_go_on_as_the_limit_says(db: Database) -> None:
 
     def decide(connection: Connection) -> bool:
         enter(connection, "p")
-        if count_open_leases(connection, "p") >= LIMIT:
+        if CountedUse(connection, {}).open_leases("p") >= LIMIT:
             return False
         write(connection, project_id="p")
         return True
@@ -64,7 +62,7 @@ def test_of_many_at_once_as_many_go_on_as_the_limit_says(db: Database) -> None:
 def test_of_many_that_take_at_once_as_many_get_something_as_the_limit_says(db: Database) -> None:
     def begin(connection: Connection) -> None:
         enter(connection, "p")
-        keep_use(connection, "p", Use(), NOW)
+        CountedUse(connection, {}).keep("p", Use(), NOW)
 
     def take(connection: Connection) -> bool:
         return take_use(connection, "p", Use(leases=1), Use(leases=LIMIT), NOW)
@@ -80,7 +78,7 @@ def test_what_was_counted_is_believed_for_a_while_and_what_was_not_never(db: Dat
     assert not take(Use(leases=1))
     db.transact(lambda connection: enter(connection, "p"))
     assert not take(Use(leases=1))
-    db.transact(lambda connection: keep_use(connection, "p", Use(1, 2, 3, 4, 5), NOW))
+    db.transact(lambda connection: CountedUse(connection, {}).keep("p", Use(1, 2, 3, 4, 5), NOW))
     assert take(Use(1, 1, 1, 1, 1))
     assert not take(Use(), COUNTED_FOR)
     assert not take(Use(), project="q")
@@ -98,7 +96,7 @@ def test_what_is_too_much_for_one_project_is_taken_for_the_others(db: Database, 
     def take(connection: Connection) -> frozenset[str]:
         for each in most:
             enter(connection, each)
-            keep_use(connection, each, Use(), NOW)
+            CountedUse(connection, {}).keep(each, Use(), NOW)
         return take_uses(connection, {each: (Use(leases=2, hosts=1), limit) for each, limit in most.items()}, NOW)
 
     full = db.transact(take)
@@ -113,8 +111,8 @@ def test_what_is_over_is_not_counted(db: Database, status: LeaseStatus) -> None:
     db.transact(lambda connection: write(connection, project_id="p", status=status))
     db.transact(lambda connection: write(connection, project_id="q"))
     over = status in (LeaseStatus.TERMINATED, LeaseStatus.DELETING, LeaseStatus.TIMEDOUT)
-    assert db.transact(lambda connection: count_open_leases(connection, "p")) == (0 if over else 1)
-    assert db.transact(lambda connection: allocated_to(connection, "p", {})) == []
+    assert db.transact(lambda connection: CountedUse(connection, {}).open_leases("p")) == (0 if over else 1)
+    assert db.transact(lambda connection: CountedUse(connection, {}).allocated("p")) == []
 
 
 def test_what_is_reserved_for_good_counts_to_the_end_of_its_lease(db: Database) -> None:
@@ -126,7 +124,7 @@ def test_what_is_reserved_for_good_counts_to_the_end_of_its_lease(db: Database) 
         hold(connection, lease, number, window=Window(lease.window.start, lease.window.end + timedelta(hours=1)))
 
     db.transact(make)
-    found = db.transact(lambda connection: allocated_to(connection, "p", {HOST_POOL: "hosts"}))
+    found = db.transact(lambda connection: CountedUse(connection, {HOST_POOL: "hosts"}).allocated("p"))
     ends = sorted((from_seconds(each.end), each.use.hosts) for each in found)
     assert ends == [(hour(2), 1), (hour(3), 1)]
 
@@ -199,13 +197,13 @@ def make_many(connection: Connection, dice: Random, count: int) -> None:
 
 def compare_windows(connection: Connection, dice: Random, user: str | None) -> int:
     """Compare what is read for windows with everything that the project has; return for how many it is less."""
-    whole, fewer = {HOST_POOL: "hosts"}, 0
-    everything = allocated_to(connection, "p", whole, user_id=user)
+    use, fewer = CountedUse(connection, {HOST_POOL: "hosts"}), 0
+    everything = use.allocated("p", user_id=user)
     assert bool(everything) == (user != "bob")
     for _ in range(60):
         start = dice.randrange(0, 25_000) / 10
         window = hours(start, start + dice.choice(LONG))
-        some = allocated_to(connection, "p", whole, user_id=user, window=window)
+        some = use.allocated("p", user_id=user, window=window)
         assert peak(some, window) == peak(everything, window)
         fewer += len(some) < len(everything) / 2
     return fewer
@@ -251,7 +249,7 @@ def test_postgresql_reads_no_more_than_the_window_before_it_knows_its_tables(pos
             before = connection.scalar(read)
             # The driver prepares a statement that has run several times.
             for _ in range(10):
-                allocated_to(connection, "p", {}, window=hours(3_000, 3_001))
+                CountedUse(connection, {}).allocated("p", window=hours(3_000, 3_001))
             assert connection.scalar(read) - before < 100
 
 

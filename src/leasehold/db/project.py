@@ -168,21 +168,6 @@ def enter(connection: Connection, project_id: str) -> None:
             raise GenerationRaceError(project_id) from error
 
 
-def keep_use(connection: Connection, project_id: str, use: Use, now: datetime) -> None:
-    """Store the counted use of a project whose row this transaction has locked by `enter`."""
-    values = {f"now_{name}": amount for name, amount in zip(NAMES, use.amounts, strict=True)}
-    connection.execute(_KEEP, {"project": project_id, "now": now, **values})
-
-
-def count_open_leases(connection: Connection, project_id: str, user_id: str | None = None) -> int:
-    """Return how many leases of the project, or of one user in it, are neither over nor deleted."""
-    if user_id is None:
-        count: int = connection.execute(_COUNT_OPEN, {"project": project_id}).scalar_one()
-    else:
-        count = connection.execute(_COUNT_OPEN_OF_USER, {"project": project_id, "user": user_id}).scalar_one()
-    return count
-
-
 @dataclass(frozen=True, slots=True)
 class Allocated:
     """What is allocated to the open leases of a project from `start` to `end`, in seconds since the epoch."""
@@ -192,27 +177,50 @@ class Allocated:
     use: Use
 
 
-def allocated_to(
-    connection: Connection,
-    project_id: str,
-    whole: Mapping[str, str],
-    *,
-    but: str = "",
-    user_id: str | None = None,
-    window: Window | None = None,
-) -> list[Allocated]:
-    """Return what is allocated to the open leases of a project, or of one user in it, without the lease `but`.
-
-    With what they have lent. With a `window`, only what is allocated at some moment of it: then no more leases are read
-    than those that may hold something in it.
+@dataclass(frozen=True, slots=True)
+class CountedUse:
+    """What projects use as a transaction that decides counts it.
 
     `whole` names, by pool, the amount of `Use` in which a whole resource counts 1.
     """
-    asked = {"project": project_id, "but": but, **({} if user_id is None else {"user": user_id})}
-    if window is not None:
-        return _allocated_near(connection, asked, window, whole)
-    rows = connection.execute(_WHOLE[user_id is not None], asked)
-    return [_allocated(row, row.end_at, whole, lent=row.parent_id is not None) for row in rows]
+
+    connection: Connection
+    whole: Mapping[str, str]
+
+    def take(self, project_id: str, more: Use, most: Use, now: datetime) -> bool:
+        """Do as `take_use`."""
+        return take_use(self.connection, project_id, more, most, now)
+
+    def enter(self, project_id: str) -> None:
+        """Lock what the project uses, before it is counted."""
+        enter(self.connection, project_id)
+
+    def keep(self, project_id: str, use: Use, now: datetime) -> None:
+        """Store the counted use of a project whose row this transaction has locked by `enter`."""
+        values = {f"now_{name}": amount for name, amount in zip(NAMES, use.amounts, strict=True)}
+        self.connection.execute(_KEEP, {"project": project_id, "now": now, **values})
+
+    def open_leases(self, project_id: str, user_id: str | None = None) -> int:
+        """Return how many leases of the project, or of one user in it, are neither over nor deleted."""
+        if user_id is None:
+            count: int = self.connection.execute(_COUNT_OPEN, {"project": project_id}).scalar_one()
+        else:
+            count = self.connection.execute(_COUNT_OPEN_OF_USER, {"project": project_id, "user": user_id}).scalar_one()
+        return count
+
+    def allocated(
+        self, project_id: str, *, but: str = "", user_id: str | None = None, window: Window | None = None
+    ) -> list[Allocated]:
+        """Return what is allocated to the open leases of a project, or of one user in it, without the lease `but`.
+
+        With what they have lent. With a `window`, only what is allocated at some moment of it: then no more leases are
+        read than those that may hold something in it.
+        """
+        asked = {"project": project_id, "but": but, **({} if user_id is None else {"user": user_id})}
+        if window is not None:
+            return _allocated_near(self.connection, asked, window, self.whole)
+        rows = self.connection.execute(_WHOLE[user_id is not None], asked)
+        return [_allocated(row, row.end_at, self.whole, lent=row.parent_id is not None) for row in rows]
 
 
 def _allocated_near(

@@ -1,11 +1,11 @@
-"""What a project uses, for filters: as a decision counts and changes it, or as it was read for a question."""
+"""What a project uses, for filters: as it was read for a question, or for requests that are decided together."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from leasehold.db.project import allocated_to, count_open_leases, enter, keep_use, take_use, take_uses, use_bounds
+from leasehold.db.project import CountedUse, take_use, take_uses, use_bounds
 from leasehold.model.use import NO_LIMIT, Use
 
 if TYPE_CHECKING:
@@ -15,37 +15,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.db.project import Allocated
-    from leasehold.model.windows import Window
-
-
-@dataclass(frozen=True, slots=True)
-class CountedUse:
-    """What projects use as a transaction that decides counts it; `whole` is as in `allocated_to`."""
-
-    connection: Connection
-    whole: Mapping[str, str]
-
-    def take(self, project_id: str, more: Use, most: Use, now: datetime) -> bool:
-        """Do as `take_use`."""
-        return take_use(self.connection, project_id, more, most, now)
-
-    def enter(self, project_id: str) -> None:
-        """Lock what the project uses, before it is counted."""
-        enter(self.connection, project_id)
-
-    def keep(self, project_id: str, use: Use, now: datetime) -> None:
-        """Store what was counted."""
-        keep_use(self.connection, project_id, use, now)
-
-    def open_leases(self, project_id: str, user_id: str | None = None) -> int:
-        """Do as `count_open_leases`."""
-        return count_open_leases(self.connection, project_id, user_id)
-
-    def allocated(
-        self, project_id: str, *, but: str, user_id: str | None = None, window: Window | None = None
-    ) -> list[Allocated]:
-        """Do as `allocated_to`."""
-        return allocated_to(self.connection, project_id, self.whole, but=but, user_id=user_id, window=window)
 
 
 class UncountedError(Exception):
@@ -70,10 +39,10 @@ class KnownUse:
 
     @classmethod
     def read(cls, connection: Connection, project_id: str, user_id: str, whole: Mapping[str, str]) -> KnownUse:
-        """Count what the project uses, and the user in it; `whole` is as in `allocated_to`."""
+        """Count what the project uses, and the user in it; `whole` is as in `CountedUse`."""
         use = CountedUse(connection, whole)
         counted = {
-            each: (use.open_leases(project_id, each), use.allocated(project_id, but="", user_id=each))
+            each: (use.open_leases(project_id, each), use.allocated(project_id, user_id=each))
             for each in (None, user_id)
         }
         return cls(None, counted)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from leasehold.conf.settings import Settings
 from leasehold.db.clock import utc_now
-from leasehold.db.project_use import CountedUse
+from leasehold.db.project import CountedUse
 from leasehold.enforcement.base import Enforcement
 from leasehold.enforcement.deciding import Deciding
 from leasehold.leasing.deciding.calendars import Calendars

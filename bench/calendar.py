@@ -27,7 +27,7 @@ from leasehold.leasing.deciding.free_windows import Windows
 from leasehold.model.budget import Budget, nothing_to_check
 from leasehold.model.properties import parse
 from leasehold.model.resource import HOST, HOST_POOL, Resource
-from leasehold.model.terms.margins import NO_MARGINS
+from leasehold.model.terms.margins import Margins
 from leasehold.model.windows import Window, from_seconds
 from leasehold.resource_types.host.kind import HostKind, HostRequest
 from leasehold.resource_types.instance.kind import InstanceKind, InstanceRequest
@@ -236,7 +236,7 @@ def search_windows(snapshot: Snapshot, requests: Requests) -> None:
     sizes = InstanceRequest(requests.amount(200), size["VCPU"], size["MEMORY_MB"], size["DISK_GB"], None, "")
     asked = [Asked(HostKind(), HostRequest(least, least, "", requests.expression())), Asked(InstanceKind(), sizes)]
     length, begin = requests.duration(), from_seconds(NOW)
-    terms = Terms(Window(begin, begin + length), length, NO_MARGINS, Budget(60.0))
+    terms = Terms(Window(begin, begin + length), length, Margins(), Budget(60.0))
     Windows({HOST_POOL: snapshot}, asked, terms).first(NOW)
 
 

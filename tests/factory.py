@@ -374,7 +374,7 @@ class World:
             return [(row.event_type, row.payload["status"]) for row in connection.execute(query)]
 
     def exists(self, lease: Lease) -> bool:
-        return any(each.id == lease.id for each in queries.list_leases(self.service, None))
+        return any(each.id == lease.id for each in list(queries.each_lease(self.service, None)))
 
     def holds(self, lease: Lease, position: int = 0) -> dict[str, int]:
         """Return the live allocations of a reservation, as slots by resource label."""

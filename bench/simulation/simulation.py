@@ -134,7 +134,7 @@ class Simulation:
         """Let everybody give everything back, and compare what is left with an idle service, without our own code."""
         site, service = self._site, self._site.world.service
         site.world.clock.set(self._end)
-        for lease in queries.list_leases(service, None):
+        for lease in list(queries.each_lease(service, None)):
             if lease.status != LeaseStatus.TERMINATED:
                 site.expect(site.ask(ADMIN, "DELETE", f"/leases/{lease.id}"), 204)
         while (moment := self._manager.next_due()) is not None and moment < self._end + DAY:

@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from leasehold.api.lease_texts import BESIDE, LeaseTexts
 from leasehold.db.tables import leases
-from leasehold.leasing.reading.queries import list_leases
+from leasehold.leasing.reading.queries import each_lease
 from tests.db.examples import statements
 from tests.factory import hosts, make_service, run_manager
 from tests.stateful.shown import Shown, listed
@@ -32,7 +32,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 def of(world: World, hour: int) -> Lease:
     """Return the lease that begins then."""
-    return next(each for each in list_leases(world.service, None) if each.window.start == world.hour(hour))
+    return next(each for each in list(each_lease(world.service, None)) if each.window.start == world.hour(hour))
 
 
 def test_of_what_has_not_changed_only_its_state_is_read(world: World) -> None:

@@ -79,7 +79,7 @@ def _people(world: World, meter: Meter) -> dict[str, dict[str, int]]:
     counts["get, with the resources of 4 reservations"] = meter.of(lambda: _held(world, four))
     for number in range(LISTED):
         world.lease(hosts(1), start=100 + number, end=101 + number)
-    counts[f"list, over {LISTED} leases"] = meter.of(lambda: queries.list_leases(world.service, None))
+    counts[f"list, over {LISTED} leases"] = meter.of(lambda: list(queries.each_lease(world.service, None)))
     shown = LeaseTexts()
     counts[f"show, over {LISTED} leases"] = meter.of(lambda: listed(world, shown))
     world.amend(one, name="another")
@@ -88,7 +88,9 @@ def _people(world: World, meter: Meter) -> dict[str, dict[str, int]]:
     feed, _ = feeds.make_feed(world.service, Caller("alice", "demo"), "", own=False)
     counts[f"feed, 5 of over {LISTED} leases"] = meter.of(lambda: feeds.leases_of(world.service, feed, most=5))
     counts["list, hosts"] = meter.of(lambda: queries.list_resources(world.service, "physical:host"))
-    counts["list, allocations of hosts"] = meter.of(lambda: queries.list_allocations(world.service, "physical:host"))
+    counts["list, allocations of hosts"] = meter.of(
+        lambda: list(queries.each_allocation(world.service, "physical:host"))
+    )
     counts |= _timelines(world, meter)
     counts["delete, pending"] = meter.of(lambda: world.delete(one))
     counts["delete, pending, 4 reservations"] = meter.of(lambda: world.delete(four))

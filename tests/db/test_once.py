@@ -89,7 +89,7 @@ def test_the_same_creation_at_the_same_time_makes_one_lease(worlds: list[World],
             made = set(pool.map(make, [*worlds, *worlds]))
         assert len(made) == 1
     assert keys(worlds[0]) == 3
-    assert len(queries.list_leases(worlds[0].service, None)) == 3
+    assert len(list(queries.each_lease(worlds[0].service, None))) == 3
 
 
 def test_a_refused_request_keeps_no_key(worlds: list[World]) -> None:

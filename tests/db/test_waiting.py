@@ -163,7 +163,7 @@ def world(engine: Engine) -> Iterator[World]:
     made.enrol("cmp-01", "cmp-02")
     yield made
     # The next test gets empty tables of ours, but the same sandbox.
-    for each in queries.list_leases(made.service, None):
+    for each in list(queries.each_lease(made.service, None)):
         made.delete(each)
     run_manager(made)
     made.engine.dispose()
@@ -218,7 +218,7 @@ def test_what_leases_have_left_is_clean_when_the_time_for_it_is_over(world: Worl
         assert clean(HOST_POOL) == (until if number < AT_ONCE else until + SOON if number < MOST else None)
         ask()
         world.clock.advance(microseconds=1)
-    for each in queries.list_leases(world.service, None):
+    for each in list(queries.each_lease(world.service, None)):
         if each.waits:
             world.delete(each)
     world.clock.set(until - timedelta(microseconds=1))

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from leasehold.leasing.create import create_lease
-from leasehold.leasing.reading.queries import list_leases
+from leasehold.leasing.reading.queries import each_lease
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.resource import HOST
 from leasehold.model.states import EventType
@@ -100,7 +100,7 @@ class Scene:
 
 def lease_of(world: World) -> Lease | None:
     """Return the lease of the scene, or None after its deletion."""
-    found = list_leases(world.service, None)
+    found = list(each_lease(world.service, None))
     assert len(found) <= 1, found
     return found[0] if found else None
 

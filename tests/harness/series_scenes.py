@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from leasehold.features.series.model import SeriesDraft
 from leasehold.features.series.use import SERIES, make_series
-from leasehold.leasing.reading.queries import list_leases
+from leasehold.leasing.reading.queries import each_lease
 from leasehold.model.windows import Window
 from tests.factory import DEMO, hosts
 from tests.harness.asking import NOT_FOUND, ApiScene, Ask
@@ -43,7 +43,7 @@ class SeriesScene(ApiScene):
 
 def _check_named(world: World) -> None:
     """Check that the leases are exactly those that the series names, but for what is being deleted."""
-    there = {lease.id for lease in list_leases(world.service, None)}
+    there = {lease.id for lease in list(each_lease(world.service, None))}
     named = {ident for each in SERIES.page(world.service, None) for ident in each.lease_ids}
     assert there <= named, f"no series names {there - named}"
 
@@ -58,12 +58,12 @@ def _is_planned(world: World, name: str = NAME) -> bool:
     """Say whether there is a series of this name, with all its leases, each as planned."""
     made = [each for each in SERIES.page(world.service, None) if each.name == name]
     planned = {each.lease_id: each.window for series in made for each in series.occurrences}
-    leases = {lease.id: lease.window for lease in list_leases(world.service, None)}
+    leases = {lease.id: lease.window for lease in list(each_lease(world.service, None))}
     return len(made) == 1 and len(leases) == DAYS and leases == planned
 
 
 def _is_deleted(world: World) -> bool:
-    return not SERIES.page(world.service, None) and not list_leases(world.service, None)
+    return not SERIES.page(world.service, None) and not list(each_lease(world.service, None))
 
 
 def _first(stage: Stage, hours: int) -> dict[str, str]:

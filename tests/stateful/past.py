@@ -36,7 +36,7 @@ class Past:
     def look(self, world: World) -> None:
         """Keep what there is now in place of what was seen at this moment; it is in the record already."""
         now, found = world.now(), {}
-        for each in queries.list_leases(world.service, None):
+        for each in list(queries.each_lease(world.service, None)):
             lease = world.get(each)
             found[lease.id] = (_bare(lease), _held(lease, now))
             with world.service.db.reading() as connection:

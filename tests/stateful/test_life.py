@@ -160,7 +160,7 @@ class Life(RuleBasedStateMachine):
             raise Killed
 
     def _leases(self) -> list[Lease]:
-        return self._by_creation(queries.list_leases(self.world.service, None))
+        return self._by_creation(list(queries.each_lease(self.world.service, None)))
 
     def _by_creation(self, found: Iterable[Lease]) -> list[Lease]:
         """Return leases in order of creation, by task id: lease ids are random, and the clock stands still."""

@@ -123,19 +123,9 @@ class Calendar:
         eligible = Eligible(self._resources, answers, restricted=bool(self._resources.projects))
         return Snapshot(demands, self._store, self._outlines, to_seconds(now), eligible, weighers=weighers)
 
-    @property
-    def distinct_demands(self) -> int:
-        """How many distinct demands are kept."""
-        return len(self._demands)
-
     def forget_before(self, moment: datetime) -> None:
         """Drop the released allocations that ended at `moment` or earlier; windows before it are then not exact."""
         self._store.forget_before(to_seconds(moment))
-
-    @property
-    def outlined(self) -> frozenset[str]:
-        """The resource classes that have an outline."""
-        return self._outlines.names
 
     def _forget_demands(self) -> None:
         """Drop the demands that no allocation has any more, each time that their number has doubled."""

@@ -47,11 +47,6 @@ class Outlines:
         self._grid = Grid(0, 1, 0)
         self._size = 0, 0
 
-    @property
-    def names(self) -> frozenset[str]:
-        """The resource classes that have an outline."""
-        return frozenset(self._drawn)
-
     def look(self, limits: Iterable[Limit], now: int) -> tuple[Grid, Mapping[str, Outline]]:
         """Return the grid and the outlines, brought up to date, of the classes of these limits; `now` is in seconds."""
         self._catch_up(now)

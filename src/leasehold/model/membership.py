@@ -24,8 +24,6 @@ class Membership(StrEnum):
         return self in (Membership.DRAWING, Membership.GIVING_BACK)
 
 
-POOLS = (Membership.RESERVATION, Membership.SHARED)
-"""What may be asked for."""
 LONGEST_REASON = 500
 """In characters."""
 

@@ -257,7 +257,7 @@ def test_capacity_is_what_works_and_has_no_maintenance(world: World) -> None:
 
 
 def listed(world: World) -> list[Any]:
-    return [lease for lease in queries.list_leases(world.service, None) if not lease.is_maintenance]
+    return [lease for lease in list(queries.each_lease(world.service, None)) if not lease.is_maintenance]
 
 
 @pytest.mark.slow

@@ -125,7 +125,7 @@ class History:
     def check(self) -> None:
         """Check that each lease and offer holds what it got, that offers are no leases, and that what is over is."""
         audit(self.world)
-        listed = {each.id for each in queries.list_leases(self.world.service, None)}
+        listed = {each.id for each in list(queries.each_lease(self.world.service, None))}
         assert listed == {each.lease.id for each in self.known if each.until is None}
         offered = {each.id for each in held_offer.list_offers(self.world.service, None)}
         assert offered == {each.lease.id for each in self._open()}

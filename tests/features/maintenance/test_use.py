@@ -293,7 +293,9 @@ def test_after_a_window_nobody_else_has_its_hosts_and_nobody_has_less(world: Wor
             start, before, trace = step // 3 + 1 + random.randint(0, 3), held(world), dump(world.engine)
             more = {"start": start, "end": start + random.randint(1, 4)}
             begun = {
-                each.id for each in queries.list_leases(world.service, None) if each.status is not LeaseStatus.PENDING
+                each.id
+                for each in list(queries.each_lease(world.service, None))
+                if each.status is not LeaseStatus.PENDING
             }
             try:
                 window = world.maintain(*chosen, on_conflict=random.choice(["move", "warn"]), **more)

@@ -104,7 +104,7 @@ def test_the_same_request_at_the_same_moment_makes_one_series(engine: Engine) ->
     answers = at_once(engine, 4, work)
     assert len(set(answers)) == 1
     (series,) = SERIES.page(world.service, "demo")
-    made = queries.list_leases(world.service, "demo")
+    made = list(queries.each_lease(world.service, "demo"))
     assert {lease.id for lease in made} == set(series.lease_ids)
     assert len(made) == 3
     world.engine.dispose()
@@ -117,7 +117,7 @@ def test_a_series_that_is_made_moved_and_deleted_at_once_names_all_its_leases(en
     for key in ("a", "b", "c"):
         made, moved, deleted = at_once(engine, 3, partial(_make_move_or_delete, world, key, Event()))
         assert deleted == "done", (made, moved, deleted)
-        assert list(queries.list_leases(world.service, "demo")) == []
+        assert list(queries.each_lease(world.service, "demo")) == []
         assert list(SERIES.page(world.service, "demo")) == []
     world.engine.dispose()
 

@@ -64,14 +64,14 @@ def only(world: World) -> Series:
 
 def check_named(world: World, series: Series) -> None:
     """Check that the series names exactly the leases that there are, and that each is as planned."""
-    assert {each.id for each in queries.list_leases(world.service, None)} == set(series.lease_ids)
+    assert {each.id for each in list(queries.each_lease(world.service, None))} == set(series.lease_ids)
     planned = {each.lease_id: each.window for each in series.occurrences if each.lease_id}
     assert {each.id: each.window for each in leases(world, series)} == planned
     audit(world)
 
 
 def check_nothing(world: World) -> None:
-    assert list(queries.list_leases(world.service, None)) == []
+    assert list(queries.each_lease(world.service, None)) == []
     assert list(SERIES.page(world.service, None)) == []
     audit(world)
 
@@ -134,7 +134,7 @@ def test_what_does_not_fit_is_listed_with_its_offer_and_granted_when_it_fits(wor
     again = amend(world, again)
     assert refusals(again) == [None, None, None]
     assert again.lease_ids[:1] == series.lease_ids[:1]
-    assert len(queries.list_leases(world.service, "demo")) == 3
+    assert len(list(queries.each_lease(world.service, "demo"))) == 3
     audit(world)
 
 
@@ -167,7 +167,7 @@ def test_what_is_wrong_with_every_occurrence_leaves_nothing(
 def test_a_repeated_key_makes_one_series_and_another_request_is_a_conflict(world: World) -> None:
     first = make(world, key="a")
     assert make(world, key="a") == first
-    assert len(queries.list_leases(world.service, "demo")) == 3
+    assert len(list(queries.each_lease(world.service, "demo"))) == 3
     with pytest.raises(ConflictError):
         make(world, key="a", rule="FREQ=DAILY;COUNT=2")
     other = make_series(world.service, ALT, draft(world), "a")
@@ -393,7 +393,7 @@ def test_a_deletion_takes_the_leases_along(world: World) -> None:
     delete_series(world.service, series.id)
     run_for(world, minutes=1)
     assert SERIES.page(world.service, "demo") == [other]
-    assert {each.id for each in queries.list_leases(world.service, "demo")} == set(other.lease_ids)
+    assert {each.id for each in list(queries.each_lease(world.service, "demo"))} == set(other.lease_ids)
     for act in (lambda: SERIES.get(world.service, series.id), lambda: delete_series(world.service, series.id)):
         with pytest.raises(NotFoundError):
             act()

@@ -85,7 +85,7 @@ def test_what_a_request_asks_for_is_forgotten_with_its_decision() -> None:
         view = calendar.snapshot(NOW).booked([Pick(1, 1, size(vcpus))], HOUR)
         assert room(view) == 10**6 - vcpus
         assert room(view.booked([Pick(1, 2, size(vcpus + 1))], HOUR)) == 10**6 - vcpus - 2 * (vcpus + 1)
-    assert calendar.distinct_demands == 1
+    assert len(calendar._demands) == 1
 
 
 def test_a_demand_that_is_promised_and_asked_for_counts_as_one() -> None:
@@ -106,7 +106,7 @@ def test_demands_that_nobody_has_any_more_are_forgotten() -> None:
         generation += 1
         calendar.update(generation, (), columns([promise(ident, ident, 3600) for ident in range(first, first + 100)]))
         assert room(calendar.snapshot(NOW)) == 10**9 - 5
-    assert calendar.distinct_demands <= LEAST_DEMANDS + 200
+    assert len(calendar._demands) <= LEAST_DEMANDS + 200
     calendar.update(generation + 1, (), columns([promise(9999, 3)]))
     assert room(calendar.snapshot(NOW)) == 10**9 - 8
 
@@ -128,4 +128,4 @@ def test_searches_for_many_classes_keep_the_outlines_of_few(classes: int) -> Non
         for name in names:
             wanted = [True], {name: 1}, 1, SlotSpread.ANY, Shape(3600, 3600, 0, 60)
             assert first_slots(calendar.snapshot(NOW), *wanted) == 7200
-    assert len(calendar.outlined) == min(classes, MOST_OUTLINES)
+    assert len(calendar._outlines._drawn) == min(classes, MOST_OUTLINES)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from leasehold.features.audit.cloud import Pace, audit_cloud
 from leasehold.features.audit.database import audit_database
 from leasehold.features.audit.repair import repair
-from leasehold.leasing.reading.queries import list_leases
+from leasehold.leasing.reading.queries import each_lease
 from leasehold.resource_types.slots.names import child_provider
 from tests.factory import flavors, floating_ips, hosts, instances, run_until
 
@@ -97,5 +97,5 @@ def lease_of_everything(world: World) -> None:
 
 def scene_of(world: World) -> Scene:
     """Return the leases that `lease_of_everything` made."""
-    found = {str(each.status): each for each in list_leases(world.service, None)}
+    found = {str(each.status): each for each in list(each_lease(world.service, None))}
     return Scene(world, found["ACTIVE"], found["PENDING"], found["TERMINATED"])

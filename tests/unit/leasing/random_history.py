@@ -73,7 +73,7 @@ class History(ABC):
     def _held(self) -> dict[tuple[str, str, str], int]:
         """Return the slots that each lease of each project has of each resource up to its end."""
         held: dict[tuple[str, str, str], int] = defaultdict(int)
-        for lease in queries.list_leases(self.world.service, None):
+        for lease in list(queries.each_lease(self.world.service, None)):
             for position in range(len(lease.reservations)):
                 for label, slots in self.world.holds(lease, position).items():
                     held[lease.project_id, lease.id, label] += slots
@@ -94,7 +94,7 @@ class History(ABC):
 
     def some(self, number: int) -> Lease:
         """Return one of the leases; raises LeaseholdError if there is none."""
-        every = queries.list_leases(self.world.service, None)
+        every = list(queries.each_lease(self.world.service, None))
         found = [each for each in every if not each.is_maintenance and each.id not in self.admins]
         if not found:
             raise LeaseholdError("There is no lease.")

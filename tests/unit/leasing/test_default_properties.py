@@ -21,7 +21,7 @@ from leasehold.model.errors import NotEnoughError
 from leasehold.model.resource import FLOATING_IP_POOL, HOST_POOL
 from leasehold.model.terms.default_properties import DefaultProperties
 from leasehold.model.terms.lease_type import LeaseType
-from leasehold.model.terms.margins import NO_MARGINS
+from leasehold.model.terms.margins import Margins
 from leasehold.model.windows import Window, from_seconds
 from tests.factory import DEMO, TYPES, change_host, flavors, floating_ips, hosts, instances, run_for
 from tests.features.series.test_use import leases, make
@@ -355,7 +355,7 @@ def test_a_reservation_gets_what_it_would_get_if_it_asked_for_them_or_else_what_
 ) -> None:
     snapshots = snapshots_of({HOST_POOL: (HOSTS, on_hosts), FLOATING_IP_POOL: (ADDRESSES, on_addresses)}, DAY)
     start, end = max(from_seconds(window[0]), DAY), from_seconds(window[1])
-    terms = Terms(Window(start, end), end - start, NO_MARGINS, endless())
+    terms = Terms(Window(start, end), end - start, Margins(), endless())
     part = replace(asked_of(raw, 0), default=None)
     plain = decided([part], snapshots, terms)
     got = decided([replace(part, default=DefaultProperties(LARGE))], snapshots, terms)
@@ -382,7 +382,7 @@ def test_no_lease_is_refused_because_of_them(
 ) -> None:
     snapshots = snapshots_of({HOST_POOL: (HOSTS, on_hosts), FLOATING_IP_POOL: (ADDRESSES, on_addresses)}, DAY)
     start, end = max(from_seconds(window[0]), DAY), from_seconds(window[1])
-    terms = Terms(Window(start, end), end - start, NO_MARGINS, endless())
+    terms = Terms(Window(start, end), end - start, Margins(), endless())
     asked = [replace(asked_of(raw, place), default=DefaultProperties(LARGE)) for place, raw in enumerate(parts)]
     plain = [replace(part, default=None) for part in asked]
     if fits(snapshots, plain, terms):

@@ -108,5 +108,5 @@ def test_whatever_is_disabled_nothing_that_is_promised_moves(asked: list[Any], l
             check_once(world.service)
             run_for(world, minutes=40)
         assert held_by_everybody(world) == before
-        assert not any(each.degraded for each in queries.list_leases(world.service, None))
+        assert not any(each.degraded for each in list(queries.each_lease(world.service, None)))
         audit(world)

@@ -77,7 +77,7 @@ class History:
                 assert self.world.now() >= self._owed_until(lease_id, position), what
 
     def _owed_until(self, lease_id: str, position: int) -> datetime:
-        found = [each for each in queries.list_leases(self.world.service, None) if each.id == lease_id]
+        found = [each for each in list(queries.each_lease(self.world.service, None)) if each.id == lease_id]
         if not found or found[0].status is LeaseStatus.DELETING:
             return self.world.now()
         return found[0].window.end + self.tails[found[0].reservations[position].id]
@@ -93,7 +93,7 @@ class History:
         self.tails[lease.reservations[0].id] = FOR_EVER if gives_back else timedelta(seconds=tail)
 
     def _some(self, number: int) -> Lease:
-        found = list(queries.list_leases(self.world.service, None))
+        found = list(queries.each_lease(self.world.service, None))
         if not found:
             raise LeaseholdError("There is no lease.")
         return found[number % len(found)]
@@ -149,5 +149,5 @@ def test_servers_live_as_long_as_was_asked_and_nothing_reserved_is_promised(move
             audit(world)
         run_for(world, hours=4)
         assert not any(host.membership.moves for host in world.listed())
-        assert {each.status for each in queries.list_leases(world.service, None)} <= {LeaseStatus.TERMINATED}
+        assert {each.status for each in list(queries.each_lease(world.service, None))} <= {LeaseStatus.TERMINATED}
         audit(world)

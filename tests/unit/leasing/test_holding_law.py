@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from leasehold.api.views.holding import show_holdings
 from leasehold.leasing.reading.holding import list_holdings
-from leasehold.leasing.reading.queries import list_leases
+from leasehold.leasing.reading.queries import each_lease
 from leasehold.manager.monitor import check_once
 from leasehold.model.caller import EVERYTHING, Sight
 from leasehold.model.errors import LeaseholdError
@@ -47,7 +47,7 @@ class History:
         self.world = world
 
     def lease(self, which: int) -> Lease | None:
-        there = list_leases(self.world.service, None)
+        there = list(each_lease(self.world.service, None))
         return self.world.get(there[which % len(there)]) if there else None
 
     def do(self, step: str, which: int) -> None:
@@ -113,7 +113,7 @@ class History:
     def check(self) -> int:
         """Compare what every lease shows with the rows of the database; return how many resources were shown."""
         tables, count = read_tables(self.world.engine), 0
-        for lease in map(self.world.get, list_leases(self.world.service, None)):
+        for lease in map(self.world.get, list(each_lease(self.world.service, None))):
             shown = show_holdings(lease, list_holdings(self.world.service, lease, EVERYTHING))
             rows = [row for row in tables["allocations"] if row.lease_id == lease.id and row.released_at is None]
             resources = {row.id: tables.resource(row.resource_number) for row in rows}

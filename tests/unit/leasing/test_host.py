@@ -9,7 +9,7 @@ from sqlalchemy import delete
 
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.cloud.sandbox.tables import hypervisors
-from leasehold.leasing.reading.queries import list_allocations
+from leasehold.leasing.reading.queries import each_allocation
 from leasehold.model.errors import CloudUnavailableError, DuplicateError, InUseError, NotFoundError
 from leasehold.model.resource import HOST
 from tests.factory import change_host, enrol_host, hosts, instances, remove_host, run_for, run_manager, run_until
@@ -109,9 +109,11 @@ def test_enrolling_is_repeated_after_a_cloud_that_failed_half_way(world: World) 
 # ---------------------------------------------------------------- allocations as v1 lists them
 
 
-def listed(world: World, lease: Lease, **which: str) -> dict[str, list[str]]:
+def listed(
+    world: World, lease: Lease, lease_id: str | None = None, reservation_id: str | None = None
+) -> dict[str, list[str]]:
     """Return the hosts that list allocations of the lease, with the ids of the reservations."""
-    found = list_allocations(world.service, HOST, **which)
+    found = each_allocation(world.service, HOST, lease_id=lease_id, reservation_id=reservation_id)
     shown = {host.label: [each.reservation_id for each in held if each.lease_id == lease.id] for host, held in found}
     return {label: ids for label, ids in shown.items() if ids}
 

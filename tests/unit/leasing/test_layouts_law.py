@@ -59,7 +59,7 @@ class LaidOut(History):
         self.world.maintain(HOSTS[number % len(HOSTS)], start=hours, end=hours + 0.5, on_conflict="move")
 
     def check(self) -> None:
-        for lease in queries.list_leases(self.world.service, None):
+        for lease in list(queries.each_lease(self.world.service, None)):
             for position, part in enumerate(lease.reservations):
                 racks = Counter[str | None]()
                 for label, slots in self.world.holds(lease, position).items():

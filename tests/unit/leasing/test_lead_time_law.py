@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from leasehold.features.availability.use import AvailabilityQuestion, availability_of
 from leasehold.leasing.create import create_lease, try_creation
-from leasehold.leasing.reading.queries import list_leases
+from leasehold.leasing.reading.queries import each_lease
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import InUseError, InvalidInputError, NotEnoughError
 from leasehold.model.resource import FLOATING_IP, HOST
@@ -89,7 +89,7 @@ class History:
         return from_seconds(-(-int(self.world.now().timestamp()) // 60) * 60)
 
     def leases(self) -> list[Lease]:
-        return [self.world.get(each) for each in list_leases(self.world.service, None)]
+        return [self.world.get(each) for each in list(each_lease(self.world.service, None))]
 
     def held(self) -> list[Allocation]:
         parts = [part for lease in self.leases() for part in lease.reservations]

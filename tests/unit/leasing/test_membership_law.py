@@ -101,7 +101,7 @@ class History:
                 assert each.pooled or not each.reservable, each.label
         assert set(self.servers) <= world.servers()
         self.check_spots()
-        planned = {each.id for each in queries.list_leases(world.service, None) if is_held(each)}
+        planned = {each.id for each in list(queries.each_lease(world.service, None)) if is_held(each)}
         assert {each.held_for for each in world.listed() if each.held_for is not None} <= planned
 
     def check_spots(self) -> None:
@@ -128,7 +128,7 @@ class History:
         run_for(world, minutes=10)
         self.check()
         assert not [each for each in world.listed() if each.held_for is not None]
-        assert not [each for each in queries.list_leases(world.service, None) if each.waits]
+        assert not [each for each in list(queries.each_lease(world.service, None)) if each.waits]
         pool = world.members("freepool")
         leased = set().union(*(each.hosts for each in world.cloud.aggregates.list() if each.name != "freepool"))
         for each in world.listed():
@@ -182,7 +182,7 @@ class History:
         create.create_lease(self.world.service, DEMO, draft)
 
     def _delete(self, number: int) -> None:
-        found = queries.list_leases(self.world.service, None)
+        found = list(queries.each_lease(self.world.service, None))
         if found:
             self.world.delete(found[number % len(found)])
 

@@ -75,7 +75,7 @@ class History:
                 assert server in alive, what
 
     def _leases(self) -> list[Lease]:
-        return list(queries.list_leases(self.world.service, None))
+        return list(queries.each_lease(self.world.service, None))
 
     def _some(self, number: int) -> Lease:
         found = self._leases()
@@ -155,7 +155,7 @@ def test_what_is_used_stays_and_what_is_not_goes(moves: list[Any]) -> None:
         world.cloud.faults.clear()
         run_for(world, hours=12)
         history.check_released()
-        assert {each.status for each in queries.list_leases(world.service, None)} <= {LeaseStatus.TERMINATED}
+        assert {each.status for each in list(queries.each_lease(world.service, None))} <= {LeaseStatus.TERMINATED}
         assert world.members("freepool") == {each.attributes["service_name"] for each in world.listed()}
         assert not world.cloud.providers.claimed([each.label for each in world.listed()])
         audit(world)

@@ -21,7 +21,7 @@ from leasehold.model.refusal import NoWindow
 from leasehold.model.resource import FLOATING_IP_POOL, HOST_POOL, Resource
 from leasehold.model.terms.default_properties import DefaultProperties
 from leasehold.model.terms.lead import Lead
-from leasehold.model.terms.margins import NO_MARGINS, Margins
+from leasehold.model.terms.margins import Margins
 from leasehold.model.windows import Window, from_seconds, to_seconds
 from tests.factory import ALT, TYPES, floating_ips, hosts, instances, run_manager, run_until
 from tests.stateful.audit import dump
@@ -211,7 +211,7 @@ def test_the_most_that_is_available_is_granted_and_nothing_more(
     db = {HOST_POOL: (HOSTS, on_hosts), FLOATING_IP_POOL: (ADDRESSES, on_addresses)}
     snapshots, part = snapshots_of(db, DAY), asked_of(raw, 0)
     start, end = max(from_seconds(window[0]), DAY), from_seconds(window[1])
-    terms = Terms(Window(start, end), end - start, NO_MARGINS, endless())
+    terms = Terms(Window(start, end), end - start, Margins(), endless())
 
     def is_granted(amount: int) -> bool:
         request = part.kind.exactly(part.request, amount)
@@ -361,7 +361,7 @@ def test_a_shorter_extension_is_offered_that_is_granted_and_none_longer_is(
     db = {HOST_POOL: (HOSTS, on_hosts), FLOATING_IP_POOL: (ADDRESSES, on_addresses)}
     snapshots, asked = snapshots_of(db, DAY), [asked_of(raw, place) for place, raw in enumerate(parts)]
     start, end = max(from_seconds(window[0]), DAY), from_seconds(window[1])
-    terms = Terms(Window(start, end), end - start, NO_MARGINS, endless())
+    terms = Terms(Window(start, end), end - start, Margins(), endless())
     try:
         held = decide(snapshots, asked, terms)
     except RefusedError:

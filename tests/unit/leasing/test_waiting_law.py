@@ -54,7 +54,7 @@ class History:
         world.clock.advance(microseconds=1)
         now = (world.now() - world.hour(0)).total_seconds() // 60 / 60
         if what == "delete":
-            leases = queries.list_leases(world.service, None)
+            leases = list(queries.each_lease(world.service, None))
             if leases:
                 world.delete(leases[amount % len(leases)])
         elif what == "pass":

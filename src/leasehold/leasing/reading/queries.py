@@ -102,13 +102,6 @@ def _after(connection: Connection, project_id: str | None, marker: str | None, p
     return {**part, "after": place}
 
 
-def list_leases(
-    service: Service, project_id: str | None, *, marker: str | None = None, limit: int | None = None
-) -> Sequence[Lease]:
-    """Return the result of `each_lease` as a list."""
-    return list(each_lease(service, project_id, marker=marker, limit=limit))
-
-
 def get_resource(service: Service, resource_type: str, ident: str) -> Resource:
     """Return an enrolled resource; raises NotFoundError."""
     with service.db.reading() as connection:
@@ -164,13 +157,6 @@ def each_allocation(
             while number is not None and number < resource.number:
                 number, held = next(found, _NO_MORE)
             yield resource, held if number == resource.number else ()
-
-
-def list_allocations(
-    service: Service, resource_type: str, *, lease_id: str | None = None, reservation_id: str | None = None
-) -> Sequence[tuple[Resource, Sequence[Allocation]]]:
-    """Return the result of `each_allocation` as a list."""
-    return list(each_allocation(service, resource_type, lease_id=lease_id, reservation_id=reservation_id))
 
 
 def list_properties(

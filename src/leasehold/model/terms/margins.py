@@ -23,6 +23,3 @@ class Margins:
     def of(self, pool: str) -> timedelta:
         """Return the cleaning time of a pool."""
         return self.by_pool.get(pool, self.default)
-
-
-NO_MARGINS = Margins()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from leasehold.model.resource import Resource
 
 _CACHED_AMOUNTS = 64
+
+S = TypeVar("S")
 
 
 class ResourceTable:
@@ -98,26 +100,14 @@ class ResourceTable:
             self.disabled[row] = resource.disabled
             self.enrolled[row] = resource.pooled
             self.present[row] = resource.deleted_at is None
-            self._put_holder(resource)
-            self._put_projects(resource)
+            _note(self.holders, resource, resource.held_for)
+            _note(self.projects, resource, resource.projects)
             self._put_amounts(self._capacity, row, resource.capacity)
             self._put_amounts(self._max_unit, row, resource.max_unit)
             for name in resource.traits - self._traits.keys():
                 self._traits[name] = np.zeros(len(self), np.bool_)
             for name, column in self._traits.items():
                 column[row] = name in resource.traits
-
-    def _put_holder(self, resource: Resource) -> None:
-        if resource.held_for is not None and resource.deleted_at is None:
-            self.holders[resource.number] = resource.held_for
-        else:
-            self.holders.pop(resource.number, None)
-
-    def _put_projects(self, resource: Resource) -> None:
-        if resource.projects is not None and resource.deleted_at is None:
-            self.projects[resource.number] = resource.projects
-        else:
-            self.projects.pop(resource.number, None)
 
     def closed_to(self, projects: Collection[str]) -> Rows:
         """Return the rows that one of these projects may not use; with none those that some project may not use."""
@@ -169,3 +159,11 @@ class ResourceTable:
             known = np.where((limit >= 0) & (amount > limit), 0, np.maximum(capacity, 0))
             self._room[resource_class, amount] = known
         return known
+
+
+def _note(known: dict[int, S], resource: Resource, value: S | None) -> None:
+    """Note by its number what a resource has, or that it has nothing or is removed."""
+    if value is not None and resource.deleted_at is None:
+        known[resource.number] = value
+    else:
+        known.pop(resource.number, None)

@@ -35,7 +35,7 @@ from packaging.version import InvalidVersion, Version
 from leasehold.model.errors import MalformedExpressionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
 MAX_DEPTH: Final = 32
 MAX_COMPARISONS: Final = 256
@@ -198,26 +198,26 @@ def _is_encodable(text: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def names(expression: Expression) -> frozenset[str]:
-    """Return the names that the expression mentions, without their dollar signs."""
+def comparisons(expression: Expression) -> Iterator[Comparison]:
+    """Yield all comparisons of an expression, from left to right."""
     match expression:
         case Comparison():
-            return frozenset({expression.name})
+            yield expression
         case Not():
-            return names(expression.part)
+            yield from comparisons(expression.part)
         case And() | Or():
-            return frozenset().union(*map(names, expression.parts))
+            for part in expression.parts:
+                yield from comparisons(part)
+
+
+def names(expression: Expression) -> frozenset[str]:
+    """Return the names that the expression mentions, without their dollar signs."""
+    return frozenset(each.name for each in comparisons(expression))
 
 
 def count_values(expression: Expression) -> int:
     """Return how many values the expression compares with."""
-    match expression:
-        case Comparison():
-            return len(expression.values)
-        case Not():
-            return count_values(expression.part)
-        case And() | Or():
-            return sum(map(count_values, expression.parts))
+    return sum(len(each.values) for each in comparisons(expression))
 
 
 def both(a: Expression, b: Expression) -> Expression:
@@ -256,14 +256,8 @@ def as_version(text: str) -> Version | None:
 
 def orderings(expression: Expression) -> Collection[Comparison]:
     """Return the comparisons that order a resource's value and a literal that is no number."""
-    match expression:
-        case Comparison():
-            ordering = expression.operator in _ORDERINGS and as_number(expression.values[0]) is None
-            return (expression,) if ordering else ()
-        case Not():
-            return orderings(expression.part)
-        case And() | Or():
-            return tuple(each for part in expression.parts for each in orderings(part))
+    compared = (each for each in comparisons(expression) if each.operator in _ORDERINGS)
+    return tuple(each for each in compared if as_number(each.values[0]) is None)
 
 
 def orders_numbers(ordering: Comparison, values: Collection[str]) -> bool:

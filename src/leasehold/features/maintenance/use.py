@@ -23,7 +23,7 @@ from leasehold.leasing.deciding.allocations import held_by
 from leasehold.leasing.deciding.decide import Asked, promised_window
 from leasehold.leasing.deciding.decision import Decision
 from leasehold.leasing.deciding.flags import with_flags
-from leasehold.leasing.deciding.promised import AllocationChange, HeldReservation, Promised, replace_allocations
+from leasehold.leasing.deciding.promised import AllocationChange, Promised
 from leasehold.leasing.deciding.rebinding_search import RoomMade
 from leasehold.leasing.delete import delete_lease
 from leasehold.leasing.resources.survey import any_broken
@@ -250,8 +250,8 @@ def _flags(unit: Unit, locks: Locks, lease: Lease, part: Reservation, mending: M
 def _write_move(lease: Lease, part: Reservation, mending: Mending, locks: Locks) -> None:
     window = part.ending.held(promised_window(lease.begins, lease.window.end, locks.now))
     over = (*mending.lost, *mending.dropped, *mending.back)
-    change = AllocationChange(locks, _KIND.pool, Cause.MOVED)
-    replace_allocations(change, HeldReservation(lease.id, part.id, window), over, mending.fresh)
+    change = AllocationChange(locks, _KIND.pool, Cause.MOVED, lease.id, part.id, window)
+    change.write(over, mending.fresh)
 
 
 def _to_warn(connection: Connection, started: Sequence[Lease], ahead: Window) -> list[Lease]:

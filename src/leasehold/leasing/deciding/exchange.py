@@ -9,7 +9,7 @@ from leasehold.db.allocation import end_allocations, leave_allocations
 from leasehold.leasing.deciding.decide import promised_window
 from leasehold.leasing.deciding.decision import Decision
 from leasehold.leasing.deciding.flags import with_flags
-from leasehold.leasing.deciding.promised import AllocationChange, HeldReservation, replace_allocations, write_moves
+from leasehold.leasing.deciding.promised import AllocationChange, write_moves
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -55,11 +55,9 @@ def exchanged(
 
 def _exchange(lease: Lease, part: Reservation, mending: Mending, pool: str, cause: Cause, locks: Locks) -> None:
     window = part.ending.held(promised_window(lease.begins, lease.window.end, locks.now))
-    change = AllocationChange(locks, pool, cause)
     if mending.lost and mending.started:
         leave_allocations(locks.connection, mending.lost, locks.next(pool), locks.now, cause)
     elif mending.lost:
         end_allocations(locks.connection, mending.lost, locks.next(pool), locks.now, cause, released=True, left=True)
-    over = (*mending.dropped, *mending.back)
-    held = HeldReservation(lease.id, part.id, window)
-    replace_allocations(change, held, over, mending.fresh, mending.rest)
+    change = AllocationChange(locks, pool, cause, lease.id, part.id, window)
+    change.write((*mending.dropped, *mending.back), mending.fresh, mending.rest)

@@ -56,44 +56,29 @@ def write_moves(moves: Sequence[Move], locks: Locks) -> None:
     """Write the moves of a room: what the leases have that make it."""
     for move in moves:
         gone, fresh = difference(move.of.held, move.picks)
-        change = AllocationChange(locks, move.of.kind.pool, Cause.MOVED)
-        held = HeldReservation(move.of.lease_id, move.of.id, move.of.window)
-        replace_allocations(change, held, gone, [(pick, False) for pick in fresh])
+        change = AllocationChange(locks, move.of.kind.pool, Cause.MOVED, move.of.lease_id, move.of.id, move.of.window)
+        change.write(gone, [(pick, False) for pick in fresh])
 
 
 @dataclass(frozen=True, slots=True)
 class AllocationChange:
-    """A change of allocations of a pool that is locked, and why."""
+    """A change of what a reservation has of a pool that is locked, why, and the window of what it gets."""
 
     locks: Locks
     pool: str
     cause: Cause
-
-
-@dataclass(frozen=True, slots=True)
-class HeldReservation:
-    """A reservation of a lease, and the window of what it gets."""
-
     lease_id: str
     reservation_id: str
     window: Window
 
+    def write(self, over: Sequence[Allocation], fresh: Sequence[tuple[Pick, bool]], rest: Sequence[Pick] = ()) -> None:
+        """End allocations, and give it others: each fresh pick with whether it substitutes, vacated the rest.
 
-def replace_allocations(
-    change: AllocationChange,
-    held: HeldReservation,
-    over: Sequence[Allocation],
-    fresh: Sequence[tuple[Pick, bool]],
-    rest: Sequence[Pick] = (),
-) -> None:
-    """End allocations, and give the reservation others: each fresh pick with whether it substitutes, vacated the rest.
-
-    Nobody uses those that end, or those that follow are on the same resources.
-    """
-    connection, now = change.locks.connection, change.locks.now
-    pool, after, cause = change.pool, change.locks.next(change.pool), change.cause
-    if over:
-        end_allocations(connection, over, after, now, cause, released=True)
-    grant = partial(Grant, pool, after, held.lease_id, held.reservation_id, held.window)
-    grants = [*(grant(pick, mark) for pick, mark in fresh), *(grant(pick, left_at=now) for pick in rest)]
-    insert_allocations(connection, grants, cause)
+        Nobody uses those that end, or those that follow are on the same resources.
+        """
+        connection, now, after = self.locks.connection, self.locks.now, self.locks.next(self.pool)
+        if over:
+            end_allocations(connection, over, after, now, self.cause, released=True)
+        grant = partial(Grant, self.pool, after, self.lease_id, self.reservation_id, self.window)
+        grants = [*(grant(pick, mark) for pick, mark in fresh), *(grant(pick, left_at=now) for pick in rest)]
+        insert_allocations(connection, grants, self.cause)

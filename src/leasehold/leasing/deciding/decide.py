@@ -58,6 +58,12 @@ class Asked:
         """The request as the database keeps it."""
         return self.kind.store(self.request)
 
+    def takes(self, picks: Sequence[Pick]) -> Sequence[Pick]:
+        """Return all that it takes when it gets these picks: also what it gives up and may still have in use."""
+        kept = {pick.resource_number for pick in picks}
+        given_up = [pick for pick in self.held if self.touched and pick.resource_number not in kept]
+        return (*picks, *given_up, *self.leaving)
+
     def blame(self, error: LeaseholdError) -> LeaseholdError:
         """Return the error with its field prefixed by the reservation's path in the client's request."""
         return error if self.place is None else error.under(self.place)
@@ -169,10 +175,7 @@ class _Decision:
             picks = self._picks(position, views[pool]) if picks is None else picks
             decided.append(picks)
             if any(later.kind.pool == pool for later in self.asked[position + 1 :]):
-                kept = {pick.resource_number for pick in picks}
-                given_up = [pick for pick in part.held if part.touched and pick.resource_number not in kept]
-                taken = (*picks, *given_up, *part.leaving)
-                views[pool] = views[pool].booked(taken, self.terms.held(part.ending))
+                views[pool] = views[pool].booked(part.takes(picks), self.terms.held(part.ending))
         return decided
 
     def _considerate_picks(self, position: int, view: Snapshot) -> Sequence[Pick] | None:

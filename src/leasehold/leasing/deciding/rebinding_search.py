@@ -12,6 +12,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from leasehold.calendar.snapshot import instants
+from leasehold.leasing.deciding.allocations import by_number
 from leasehold.leasing.deciding.decide import RefusedError, decide
 from leasehold.leasing.deciding.default_properties import preferred
 from leasehold.model.allocation import slots_of
@@ -254,10 +255,7 @@ class _RoomSearch:
         """Return the view with all that the lease takes, and what it may still have in use."""
         for part, chosen in zip(self.asked, picks, strict=True):
             if part.kind.pool == self.pool:
-                kept = {pick.resource_number for pick in chosen}
-                given_up = [pick for pick in part.held if part.touched and pick.resource_number not in kept]
-                taken = (*chosen, *given_up, *part.leaving)
-                view = view.booked(taken, self.terms.held(part.ending))
+                view = view.booked(part.takes(chosen), self.terms.held(part.ending))
         return view
 
     def _placed(self, one: Reassignable, view: Snapshot, held: tuple[Pick, ...] | None = None) -> Sequence[Pick] | None:
@@ -287,8 +285,7 @@ class _RoomSearch:
             # A plugin's bug about a reservation of another lease: this request is refused as it was before.
             log.exception(_BUG, one.kind.name, one.id, one.lease_id)
             return None
-        whole = not isinstance(outcome, Refusal) and slots_of(outcome) == one.amount
-        return outcome if whole and not isinstance(outcome, Refusal) else None
+        return None if isinstance(outcome, Refusal) or slots_of(outcome) != one.amount else outcome
 
 
 def _by_start(one: Reassignable) -> tuple[Any, ...]:
@@ -302,11 +299,4 @@ def _by_size(one: Reassignable) -> tuple[Any, ...]:
 
 def _same(picks: Sequence[Pick] | None, one: Reassignable) -> bool:
     """Say whether a reservation has the same amount of the same resources as it has now."""
-    if picks is None:
-        return False
-    counts: Counter[int] = Counter()
-    for pick in picks:
-        counts[pick.resource_number] += pick.slots
-    for pick in one.picks:
-        counts[pick.resource_number] -= pick.slots
-    return not any(counts.values())
+    return picks is not None and by_number(picks) == by_number(one.held)

@@ -157,7 +157,8 @@ def _held(connection: Connection, *lease_ids: str) -> list[Allocation]:
 
 def lock_unchanged(connection: Connection, seen: Lease) -> Lease | None:
     """Lock a lease that was read before, and return it with the allocations it has now; None if it has changed."""
-    return with_allocations(connection, seen) if lock_generation(connection, seen.id) == seen.generation else None
+    unchanged = lock_generation(connection, seen.id) == seen.generation
+    return with_allocations(connection, seen)[0] if unchanged else None
 
 
 def lock_those_unchanged(connection: Connection, seen: Sequence[Lease]) -> dict[str, Lease]:
@@ -167,15 +168,11 @@ def lock_those_unchanged(connection: Connection, seen: Sequence[Lease]) -> dict[
     rows = connection.execute(_GENERATIONS, {IDS: [each.id for each in seen]}).all()
     generations = {row.id: row.generation for row in rows}
     unchanged = [each for each in seen if generations.get(each.id) == each.generation]
-    return {each.id: each for each in _with_allocations(connection, unchanged)} if unchanged else {}
+    return {each.id: each for each in with_allocations(connection, *unchanged)} if unchanged else {}
 
 
-def with_allocations(connection: Connection, lease: Lease) -> Lease:
-    """Return a lease with the allocations that it has now."""
-    return _with_allocations(connection, [lease])[0]
-
-
-def _with_allocations(connection: Connection, found: Sequence[Lease]) -> list[Lease]:
+def with_allocations(connection: Connection, *found: Lease) -> list[Lease]:
+    """Return leases with the allocations that they have now."""
     held: dict[str, list[Allocation]] = {}
     for each in _held(connection, *(lease.id for lease in found)):
         held.setdefault(each.reservation_id, []).append(each)

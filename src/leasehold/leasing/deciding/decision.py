@@ -73,7 +73,7 @@ class Decision:
 
         `once` is the request that asked for it, which is then known to be carried out.
         """
-        rows, lease = self._write(once)
+        rows, lease = self.write_rows(once)
         for each in self.also:
             each.write_rows()
         if self.frees or self.promised is not None or self.writes or self.stay or self.ends:
@@ -102,12 +102,11 @@ class Decision:
                 yield asked.kind.pool, window, picks
         yield from self.keeps
 
-    def write_rows(self) -> None:
-        """Write this about one lease, and leave the pools to the caller."""
-        self._write(None)
+    def write_rows(self, once: Once | None = None) -> tuple[Sequence[Sequence[Any]], Lease]:
+        """Write this about one lease, and leave the pools to the caller.
 
-    def _write(self, once: Once | None) -> tuple[Sequence[Sequence[Any]], Lease]:
-        """Return the rows of what is promised as well."""
+        Return the rows of what is promised, and the lease as it is then.
+        """
         connection, lease = self.locks.connection, self.lease
         if self.before is None:
             with together(connection) as writes:
@@ -117,7 +116,7 @@ class Decision:
             write(self.locks)
         rows = () if self.promised is None else self.promised.write(self.locks, lease)
         if self.before is not None:
-            lease = with_allocations(connection, lease) if self.rereads else lease
+            lease = with_allocations(connection, lease)[0] if self.rereads else lease
             with together(connection) as writes:
                 lease = self.put(lease, once, writes)
         hurry_tries(connection, self.tries, self.locks.now)

@@ -20,7 +20,7 @@ import numpy as np
 
 from leasehold.calendar.index import AllocationColumns, Calendar
 from leasehold.calendar.profile import Units, free_of
-from leasehold.calendar.search import SlotSpread, earliest_free, earliest_slots
+from leasehold.calendar.search import SlotSpread, Sought, earliest_free, earliest_slots
 from leasehold.cmd.memory import keep_freed_memory
 from leasehold.leasing.deciding.decide import Asked, Terms
 from leasehold.leasing.deciding.free_windows import Windows
@@ -218,7 +218,7 @@ def count_instances(snapshot: Snapshot, requests: Requests) -> None:
 def find_hosts(snapshot: Snapshot, requests: Requests) -> None:
     """Search the earliest host lease, for up to half of all hosts."""
     amount, every = requests.amount(requests.hosts // 2), snapshot.eligible.bookable()
-    earliest_free(snapshot, every, amount, from_seconds(NOW), requests.duration(), margin=timedelta(minutes=10))
+    earliest_free(snapshot, every, amount, Sought(from_seconds(NOW), requests.duration(), margin=timedelta(minutes=10)))
 
 
 def find_instances(snapshot: Snapshot, requests: Requests) -> None:
@@ -227,7 +227,7 @@ def find_instances(snapshot: Snapshot, requests: Requests) -> None:
     spread = list(SlotSpread)[requests.amount(1000) % 3]
     room = {SlotSpread.ANY: requests.hosts * 64 // demand["VCPU"] // 2, SlotSpread.ONE_HOST: 64 // demand["VCPU"]}
     amount = requests.amount(room.get(spread, requests.hosts // 2))
-    earliest_slots(snapshot, every, demand, amount, spread, from_seconds(NOW), requests.duration())
+    earliest_slots(snapshot, every, demand, amount, spread, Sought(from_seconds(NOW), requests.duration()))
 
 
 def search_windows(snapshot: Snapshot, requests: Requests) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 
 from leasehold.calendar.snapshot import fitting
 from leasehold.calendar.starts import Shape, Starts, idle_starts, slot_starts
+from leasehold.model.budget import nothing_to_check
 from leasehold.model.windows import EPOCH, Window
 
 if TYPE_CHECKING:
@@ -31,10 +32,6 @@ _NOTHING: Final = timedelta(0)
 _SECOND: Final = timedelta(seconds=1)
 _FIRST_REACH: Final = 86_400
 _GROWTH: Final = 2
-
-
-def _go_on() -> None:
-    """Do not limit the time of a search."""
 
 
 class SlotSpread(Enum):
@@ -63,22 +60,31 @@ class _Wanted:
     outlook: Outlook | None = None
 
 
-def earliest_free(
-    snapshot: Snapshot,
-    candidates: Mask,
-    amount: int,
-    after: datetime,
-    duration: timedelta,
-    *,
-    margin: timedelta = _NOTHING,
-    grain: int = 60,
-    check: Callable[[], None] = _go_on,
-) -> Window | None:
-    """Return the first window of `duration` in which `amount` of the candidates are wholly free.
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """The windows that a search may return: those of `duration` that start not before `after`.
 
-    Its start is not before `after` and is a multiple of `grain` seconds since the epoch. The candidates are free in the
-    window widened by `margin`. None when the candidates are too few, or the window would lie beyond the last date.
-    `check` is called before each step of the search, and ends it by raising.
+    Their starts are multiples of `grain` seconds since the epoch. What is found is free in the window widened by
+    `margin`. `check` is called before each step of the search, and ends it by raising.
+    """
+
+    after: datetime
+    duration: timedelta
+    margin: timedelta = _NOTHING
+    check: Callable[[], None] = nothing_to_check
+    grain: int = 60
+
+    @property
+    def shape(self) -> Shape:
+        """The widened window in whole seconds, rounded as `Window.seconds` rounds, and at least one second long."""
+        before, after = -(-self.margin // _SECOND), (self.duration + self.margin) // _SECOND
+        return Shape(before, max(after, 1 - before), self.grain)
+
+
+def earliest_free(snapshot: Snapshot, candidates: Mask, amount: int, sought: Sought) -> Window | None:
+    """Return the first window that is sought in which `amount` of the candidates are wholly free.
+
+    None when the candidates are too few, or the window would lie beyond the last date.
     """
     wanted = _Wanted(
         candidates,
@@ -88,23 +94,13 @@ def earliest_free(
         partial(idle_starts, snapshot),
         outlook=snapshot.outlook([snapshot.whole()]),
     )
-    return _earliest(snapshot, wanted, after, duration, _shape(duration, margin, grain), check)
+    return _earliest(snapshot, wanted, sought)
 
 
-def earliest_slots(  # noqa: PLR0913 - one for each thing that a request says
-    snapshot: Snapshot,
-    candidates: Mask,
-    demand: Mapping[str, int],
-    amount: int,
-    spread: SlotSpread,
-    after: datetime,
-    duration: timedelta,
-    *,
-    margin: timedelta = _NOTHING,
-    grain: int = 60,
-    check: Callable[[], None] = _go_on,
+def earliest_slots(
+    snapshot: Snapshot, candidates: Mask, demand: Mapping[str, int], amount: int, spread: SlotSpread, sought: Sought
 ) -> Window | None:
-    """Return the first window of `duration` in which `amount` slots of `demand` fit on the candidates.
+    """Return the first window that is sought in which `amount` slots of `demand` fit on the candidates.
 
     The rest is as in `earliest_free`. Slots are counted as by `Snapshot.slots`, on one host, on distinct hosts or
     summed.
@@ -128,13 +124,7 @@ def earliest_slots(  # noqa: PLR0913 - one for each thing that a request says
         count,
         snapshot.outlook(limits),
     )
-    return _earliest(snapshot, wanted, after, duration, _shape(duration, margin, grain), check)
-
-
-def _shape(duration: timedelta, margin: timedelta, grain: int) -> Shape:
-    """Return the widened window in whole seconds, rounded as `Window.seconds` rounds, and at least one second long."""
-    before, after = -(-margin // _SECOND), (duration + margin) // _SECOND
-    return Shape(before, max(after, 1 - before), grain)
+    return _earliest(snapshot, wanted, sought)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,27 +189,21 @@ class _Ahead:
         return counts > 0 if counts.sum() >= self._wanted.amount else None
 
 
-def _earliest(
-    snapshot: Snapshot,
-    wanted: _Wanted,
-    after: datetime,
-    duration: timedelta,
-    shape: Shape,
-    check: Callable[[], None],
-) -> Window | None:
+def _earliest(snapshot: Snapshot, wanted: _Wanted, sought: Sought) -> Window | None:
     if wanted.empty.sum() < wanted.amount:
         return None
-    first = shape.up(-((EPOCH - after) // _SECOND))
+    shape = sought.shape
+    first = shape.up(-((EPOCH - sought.after) // _SECOND))
     last = max(first, shape.up(snapshot.busy_until() + shape.before))
     ahead = _Ahead(wanted, shape, last)
     # Check the first start alone: it is the likeliest, and one window is quick to check.
     reach, next_reach = 0, _FIRST_REACH
-    while (stretch := ahead.hopeful(first, reach, check)) is not None:
+    while (stretch := ahead.hopeful(first, reach, sought.check)) is not None:
         if not reach and stretch.first == first:
             stretch = _Stretch(first, first, stretch.rows)
         found = _first_start(wanted, stretch, shape)
         if found is not None:
-            return _window(found, duration)
+            return _window(found, sought.duration)
         first = stretch.last + shape.grain
         reach, next_reach = max(next_reach, shape.length // 2), next_reach * _GROWTH
     return None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from leasehold.calendar.search import earliest_free
+from leasehold.calendar.search import Sought, earliest_free
 from leasehold.model.allocation import Pick
 from leasehold.model.errors import InUseError
 from leasehold.model.refusal import FilterCount, Refusal
@@ -131,7 +131,7 @@ class WholeKind(Kind[R]):
         snapshot, least = search.snapshot, self.least(request)
 
         def first(rows: NDArray[np.bool_], after: datetime) -> Window | None:
-            return earliest_free(snapshot, rows, least, after, search.length, margin=search.margin, check=search.check)
+            return earliest_free(snapshot, rows, least, Sought(after, search.length, search.margin, search.check))
 
         if layout := self.layout(request):
             nothing = np.zeros(len(able), np.bool_)

@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from leasehold.calendar.index import Calendar
-from leasehold.calendar.search import SlotSpread, earliest_free, earliest_slots
+from leasehold.calendar.search import SlotSpread, Sought, earliest_free, earliest_slots
 from leasehold.model.allocation import Pick
 from leasehold.model.resource import HOST, HOST_POOL, Resource
 from leasehold.model.windows import Window, from_seconds, to_seconds
@@ -180,6 +180,6 @@ def first_slots(
 
 def _start(search: Callable[..., Window | None], shape: Shape) -> int | None:
     duration, margin = timedelta(seconds=shape.duration), timedelta(seconds=shape.margin)
-    window = search(from_seconds(shape.after), duration, margin=margin, grain=shape.grain)
+    window = search(Sought(from_seconds(shape.after), duration, margin, grain=shape.grain))
     assert window is None or window.duration == duration
     return None if window is None else to_seconds(window.start)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leasehold.calendar.search import SlotSpread, earliest_free
+from leasehold.calendar.search import SlotSpread, Sought, earliest_free
 from leasehold.model.allocation import Pick
 from leasehold.model.windows import Window, from_seconds
 from tests.unit.calendar.oracle import Oracle, Shape
@@ -72,7 +72,7 @@ def test_a_search_goes_as_far_as_it_must() -> None:
 
 def test_a_window_beyond_the_last_date_does_not_exist() -> None:
     late = datetime(9999, 12, 31, tzinfo=UTC)
-    assert earliest_free(snapshot_of(), np.array([True]), 1, late, timedelta(days=2)) is None
+    assert earliest_free(snapshot_of(), np.array([True]), 1, Sought(late, timedelta(days=2))) is None
 
 
 def test_a_margin_may_begin_before_now() -> None:
@@ -84,7 +84,7 @@ def test_a_margin_may_begin_before_now() -> None:
 
 def test_a_start_is_rounded_up_to_the_grain() -> None:
     after = from_seconds(120) + timedelta(microseconds=1)
-    window = earliest_free(snapshot_of(), np.array([True]), 1, after, timedelta(hours=1))
+    window = earliest_free(snapshot_of(), np.array([True]), 1, Sought(after, timedelta(hours=1)))
     assert window == Window(from_seconds(180), from_seconds(3780))
 
 

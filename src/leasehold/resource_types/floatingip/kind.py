@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 from leasehold.calendar.profile import Units
-from leasehold.calendar.search import earliest_free
+from leasehold.calendar.search import Sought, earliest_free
 from leasehold.model.allocation import Pick
 from leasehold.model.errors import DuplicateError, InUseError, InvalidInputError, NotEnoughFloatingIpsError
 from leasehold.model.properties import Comparison, matches
@@ -238,9 +238,7 @@ def _nearest(
     start = search.window.start
     while True:
         of_named, of_all = (
-            earliest_free(
-                search.snapshot, candidates, count, start, search.length, margin=search.margin, check=search.check
-            )
+            earliest_free(search.snapshot, candidates, count, Sought(start, search.length, search.margin, search.check))
             for candidates, count in ((named, required), (healthy, amount))
         )
         if of_named is None or of_all is None or of_named == of_all:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from leasehold.calendar.search import SlotSpread, earliest_slots
+from leasehold.calendar.search import SlotSpread, Sought, earliest_slots
 from leasehold.model.allocation import Pick
 from leasehold.model.errors import InUseError
 from leasehold.model.refusal import FilterCount, Refusal
@@ -202,17 +202,8 @@ def _nearest(way: Way, amount: int, search: Search[Any], able: Mask) -> Window |
     snapshot, demand = search.snapshot, way.demand
 
     def first(rows: Mask, after: datetime) -> Window | None:
-        return earliest_slots(
-            snapshot,
-            rows,
-            demand,
-            amount,
-            way.spread,
-            after,
-            search.length,
-            margin=search.margin,
-            check=search.check,
-        )
+        sought = Sought(after, search.length, search.margin, search.check)
+        return earliest_slots(snapshot, rows, demand, amount, way.spread, sought)
 
     groups = way.groups(search, np.zeros(len(able), np.int64))
     if groups is None:

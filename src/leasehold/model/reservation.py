@@ -9,7 +9,7 @@ from leasehold.model.states import ReservationStatus
 from leasehold.model.terms.ending import DELETED_AT_ONCE, Ending
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from datetime import datetime
 
     from leasehold.model.allocation import Allocation
@@ -64,6 +64,12 @@ class Reservation:
     def shared_with(self) -> list[str]:
         """The other projects that may use it."""
         return open_to(self.shares)
+
+    def promised(self, has: int, asked: Callable[[], int]) -> int:
+        """Return how much it was promised, which now `has` so much; what it `asked` for, if that is not known."""
+        if not self.missing_resources:
+            return has
+        return max(has, asked()) if self.missing is None else has + self.missing
 
     def shared(self, projects: Collection[str], *, in_cloud: bool = True) -> Reservation:
         """Return the reservation open to these other projects, and to no others.

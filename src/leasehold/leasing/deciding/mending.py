@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from leasehold.leasing.deciding.allocations import by_number, held_by, left_by, taken_back
@@ -181,13 +182,8 @@ class _Case:
 
     def _promised(self, request: Any, held: Sequence[Allocation]) -> int:
         """Return how much the reservation was promised; if that is not known, the most that it asks for."""
-        has = slots_of(held)
-        if not self.part.missing_resources:
-            return has
-        if self.part.missing is not None:
-            return has + self.part.missing
         try:
-            return max(has, self.kind.amount(request))
+            return self.part.promised(slots_of(held), partial(self.kind.amount, request))
         except Exception as error:
             raise PluginBugError from error
 

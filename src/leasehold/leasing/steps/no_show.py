@@ -6,6 +6,7 @@ A step looks at the cloud (`judge`), and its completion records what was found (
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import CloudError
@@ -111,9 +112,7 @@ def _keeps(part: Reservation, freed: Collection[int]) -> bool:
 def _left_of(lease: Lease, part: Reservation, kind: Kind[Any], freed: Collection[int]) -> Mapping[str, Any]:
     """Return the request of a reservation for what it has left, and for what it misses beside that."""
     held, request = held_by(part, lease), kind.load(part.request)
-    promised = has = slots_of(held)
-    if part.missing_resources:
-        promised = max(has, kind.amount(request)) if part.missing is None else has + part.missing
+    promised = part.promised(slots_of(held), partial(kind.amount, request))
     return kind.store(kind.exactly(request, promised - sum(each.slots for each in held if each.id in freed)))
 
 

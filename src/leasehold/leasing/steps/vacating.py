@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import CloudError
@@ -73,7 +74,7 @@ def named(service: Service, lease: Lease, reservation_id: str, resource_id: str)
     if not gone:
         return None
     request = found.kind.load(part.request)
-    left = _promised(part, held, found.kind.amount(request)) - slots_of(gone)
+    left = part.promised(slots_of(held), partial(found.kind.amount, request)) - slots_of(gone)
     if left < 1:
         message = "A reservation keeps one resource at least; drop the reservation or delete the lease instead."
         raise ConflictError(message, field="resource_id")
@@ -122,14 +123,6 @@ def surplus(
 
 def _asking(part: Reservation, found: ResourceType, request: object) -> Reservation:
     return replace(part, request=found.kind.store(request))
-
-
-def _promised(part: Reservation, held: Sequence[Allocation], asked: int) -> int:
-    """Return how much a reservation was promised, in the unit of its request; if not known, what it asks for."""
-    has = slots_of(held)
-    if not part.missing_resources:
-        return has
-    return max(has, asked) if part.missing is None else has + part.missing
 
 
 def used_by(

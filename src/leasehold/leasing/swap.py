@@ -112,8 +112,7 @@ def _see(service: Service, lease_id: str, if_generation: int | None) -> tuple[Le
     """Return the lease, and by number the resources that it has or has not released."""
     with service.db.reading() as connection:
         lease = look_at(connection, lease_id, if_generation)
-        allocations = (held for part in lease.reservations for held in part.allocations)
-        numbers = {held.resource_number for held in allocations if held.released_at is None}
+        numbers = {held.resource_number for held in lease.unreleased}
         return lease, resources_by_number(connection, numbers) if numbers else {}
 
 

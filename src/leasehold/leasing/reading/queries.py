@@ -105,7 +105,12 @@ def _after(connection: Connection, project_id: str | None, marker: str | None, p
 def get_resource(service: Service, resource_type: str, ident: str) -> Resource:
     """Return an enrolled resource; raises NotFoundError."""
     with service.db.reading() as connection:
-        resource = resource_rows.find_resource(connection, resource_type, ident)
+        return find_enrolled(service, connection, resource_type, ident)
+
+
+def find_enrolled(service: Service, connection: Connection, resource_type: str, ident: str) -> Resource:
+    """Do as `get_resource`, in a transaction."""
+    resource = resource_rows.find_resource(connection, resource_type, ident)
     if resource is None:
         raise _not_found(service, resource_type, ident)
     return resource

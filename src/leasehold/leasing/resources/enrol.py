@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from leasehold.resource_types.capabilities import Enrollable, Exclusive, Movable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
     from sqlalchemy import Connection
 
@@ -54,46 +56,40 @@ def enrol(
     type_ = service.types.get(type_name)
     if not isinstance(type_.driver, Enrollable):
         raise InvalidInputError("Resources of this type cannot be enrolled.", field="resource_type")
-    enrolment = _Enrolment(service, type_, type_.driver, description, properties or {}, restriction)
-    return enrolment.run()
+    by = service.now() + UNFINISHED
+    return _Enrolment(
+        service, type_, type_.driver, description, properties or {}, restriction or Restriction(), by
+    ).run()
 
 
+@dataclass(slots=True)
 class _Enrolment:
-    """One enrolment: what is found, written and undone."""
+    """One enrolment: what is found, written and undone; `by` is when it is undone if it is not complete."""
 
-    def __init__(
-        self,
-        service: Service,
-        type_: ResourceType,
-        driver: Enrollable,
-        description: Mapping[str, Any],
-        properties: Mapping[str, str],
-        restriction: Restriction | None,
-    ) -> None:
-        self._service = service
-        self._type = type_
-        self._driver = driver
-        self._description = description
-        self._properties = properties
-        self._restriction = restriction or Restriction()
-        self._by = service.now() + UNFINISHED
-        self._overlaps = False
+    service: Service
+    type: ResourceType
+    driver: Enrollable
+    description: Mapping[str, Any]
+    properties: Mapping[str, str]
+    restriction: Restriction
+    by: datetime
+    overlaps: bool = False
 
     def run(self) -> Resource:
         """Enrol it."""
-        service, driver = self._service, self._driver
+        service, driver = self.service, self.driver
         try:
-            found = driver.discover(service.cloud, service.settings.cloud, self._description)
+            found = driver.discover(service.cloud, service.settings.cloud, self.description)
             self._check_properties(found)
             with service.db.reading() as connection:
                 # Before the cloud is changed: a resource in use must not be moved.
                 self._check_new(connection, found)
             if isinstance(driver, Placed):
                 task = driver.task
-                self._overlaps = service.db.transact(lambda connection: self._announce(connection, task, found.id))
+                self.overlaps = service.db.transact(lambda connection: self._announce(connection, task, found.id))
                 self._put(driver, found)
         except CloudError as error:
-            what = self._type.kind.described(self._description)
+            what = self.type.kind.described(self.description)
             message = f"The cloud cannot be asked about {what} now: {error}. Try again later."
             raise CloudUnavailableError(message) from error
         try:
@@ -101,7 +97,7 @@ class _Enrolment:
         except (IntegrityError, DuplicateError):
             # The first enrolment may already be leased, and our call may have moved the resource.
             self._look_again(found.id)
-            raise self._type.kind.duplicate(found.reference) from None
+            raise self.type.kind.duplicate(found.reference) from None
         except ConflictError:
             # The shared attribute: the tasks release this one, and restore the place of the first.
             with service.db.reading() as connection:
@@ -110,10 +106,10 @@ class _Enrolment:
             raise
         finally:
             service.wake()
-        return get_resource(service, self._type.name, found.id)
+        return get_resource(service, self.type.name, found.id)
 
     def _put(self, driver: Placed, found: Discovery) -> None:
-        cloud, settings = self._service.cloud, self._service.settings.cloud
+        cloud, settings = self.service.cloud, self.service.settings.cloud
         if isinstance(driver, Movable) and found.membership is not Membership.RESERVATION:
             driver.share(cloud, settings, found.attributes)
         else:
@@ -121,22 +117,22 @@ class _Enrolment:
 
     def _announce(self, connection: Connection, task: str, ident: str) -> bool:
         """Write the task that undoes the enrolment; say whether it has begun already, for something else."""
-        add_task_once(connection, task, ident, self._by)
+        add_task_once(connection, task, ident, self.by)
         return is_claimed(connection, task, ident)
 
     def _beside(self, connection: Connection, found: Discovery) -> list[tuple[str, str]]:
         """Return id and reference of the enrolled resources that have the attribute which only one may have."""
-        shared = self._driver.shared if isinstance(self._driver, Exclusive) else None
-        return sharing(connection, self._type.name, shared, found.attributes)
+        shared = self.driver.shared if isinstance(self.driver, Exclusive) else None
+        return sharing(connection, self.type.name, shared, found.attributes)
 
     def _check_properties(self, found: Discovery) -> None:
-        masking = sorted(self._properties.keys() & (found.attributes.keys() | ALWAYS_KNOWN))
+        masking = sorted(self.properties.keys() & (found.attributes.keys() | ALWAYS_KNOWN))
         if masking:
             message = f"{masking[0]!r} is a reserved key and cannot be set. Choose another name."
             raise InvalidInputError(message, field=masking[0])
 
     def _check_new(self, connection: Connection, found: Discovery) -> None:
-        kind, driver = self._type.kind, self._driver
+        kind, driver = self.type.kind, self.driver
         if find_resource(connection, kind.name, found.id) is not None:
             raise kind.duplicate(found.reference)
         others = self._beside(connection, found)
@@ -144,7 +140,7 @@ class _Enrolment:
             raise driver.shared_error(found, others[0][1])
 
     def _insert(self, connection: Connection, found: Discovery) -> None:
-        service, kind, driver = self._service, self._type.kind, self._driver
+        service, kind, driver = self.service, self.type.kind, self.driver
         locks = lock(connection, {kind.pool}, service.now)
         now = locks.now
         self._check_new(connection, found)
@@ -162,32 +158,32 @@ class _Enrolment:
             "membership": found.membership,
             "health": health,
             "down_since": down_since,
-            **self._restriction.columns(),
+            **self.restriction.columns(),
             "created_at": now,
             "generation": locks.next(kind.pool),
         }
         number = insert_resource(connection, values)
         if isinstance(driver, Placed):
-            called_off = call_off_task(connection, driver.task, found.id, self._by)
-            if self._overlaps or not called_off:
+            called_off = call_off_task(connection, driver.task, found.id, self.by)
+            if self.overlaps or not called_off:
                 # A removal that was under way may have undone what was placed, and be done since.
                 add_task_once(connection, driver.task, found.id, now)
-        if self._properties:
-            define_properties(connection, kind.name, self._properties, now)
-            put_properties(connection, number, self._properties)
+        if self.properties:
+            define_properties(connection, kind.name, self.properties, now)
+            put_properties(connection, number, self.properties)
         locks.move(freed=True)
         enrolled = resources_by_number(connection, [number])
         for each in enrolled.values():
             tell_move(connection, ResourceNews.ENROLLED, each, now)
 
     def _look_again(self, *idents: str) -> None:
-        driver = self._driver
+        driver = self.driver
         if not isinstance(driver, Placed):
             return
         task = driver.task
 
         def work(connection: Connection) -> None:
             for ident in sorted(set(idents)):
-                add_task_once(connection, task, ident, self._service.now())
+                add_task_once(connection, task, ident, self.service.now())
 
-        self._service.db.transact(work)
+        self.service.db.transact(work)

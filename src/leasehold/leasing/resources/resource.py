@@ -16,7 +16,6 @@ from leasehold.db.allocation import in_use, stored_requests_on, unreleased_on
 from leasehold.db.outbox import put_resource_events
 from leasehold.db.resources.property import define_properties
 from leasehold.db.resources.resource import (
-    find_resource,
     last_resource,
     put_properties,
     remove_resource,
@@ -26,7 +25,7 @@ from leasehold.db.resources.resource import (
 from leasehold.db.task import LEASE, add_task_once, hurry_task
 from leasehold.db.work import work_for
 from leasehold.leasing.locks import lock
-from leasehold.leasing.reading.queries import get_resource
+from leasehold.leasing.reading.queries import find_enrolled, get_resource
 from leasehold.leasing.resources.membership import (
     Progress,
     again,
@@ -35,11 +34,7 @@ from leasehold.leasing.resources.membership import (
     columns_of,
     refuse_held,
 )
-from leasehold.model.errors import (
-    CloudUnavailableError,
-    InUseError,
-    NotFoundError,
-)
+from leasehold.model.errors import CloudUnavailableError, InUseError
 from leasehold.model.event_log import ResourceNews
 from leasehold.model.membership import Membership
 from leasehold.model.properties import names, parse
@@ -89,7 +84,7 @@ def change(
     def work(connection: Connection) -> None:
         locks = lock(connection, {kind.pool}, service.now)
         now = locks.now
-        resource = _enrolled(connection, service, type_name, ident)
+        resource = find_enrolled(service, connection, type_name, ident)
         changed = {name for name, value in properties.items() if resource.properties.get(name) != value}
         locked = sorted(changed & _names_in_use(service, connection, resource))
         if locked:
@@ -141,13 +136,6 @@ def _names_in_use(service: Service, connection: Connection, resource: Resource) 
     return frozenset(used)
 
 
-def _enrolled(connection: Connection, service: Service, type_name: str, ident: str) -> Resource:
-    resource = find_resource(connection, type_name, ident)
-    if resource is None:
-        raise NotFoundError(service.types.get(type_name).kind.id_name, ident)
-    return resource
-
-
 def remove(service: Service, type_name: str, ident: str) -> None:
     """Take a resource out of service; raises InUseError while it is allocated to a lease, or in use in the cloud."""
     type_ = service.types.get(type_name)
@@ -169,7 +157,7 @@ def remove(service: Service, type_name: str, ident: str) -> None:
 
     def work(connection: Connection) -> None:
         locks = lock(connection, {kind.pool}, service.now)
-        enrolled = _enrolled(connection, service, type_name, ident)
+        enrolled = find_enrolled(service, connection, type_name, ident)
         _refuse_allocated(connection, kind.singular, enrolled, locks.now)
         refuse_held(type_, enrolled)
         remove_resource(connection, enrolled.number, locks.next(kind.pool), locks.now)

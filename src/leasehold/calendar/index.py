@@ -123,10 +123,6 @@ class Calendar:
         eligible = Eligible(self._resources, answers, restricted=bool(self._resources.projects))
         return Snapshot(demands, self._store, self._outlines, to_seconds(now), eligible, weighers=weighers)
 
-    def forget_before(self, moment: datetime) -> None:
-        """Drop the released allocations that ended at `moment` or earlier; windows before it are then not exact."""
-        self._store.forget_before(to_seconds(moment))
-
     def _forget_demands(self) -> None:
         """Drop the demands that no allocation has any more, each time that their number has doubled."""
         if len(self._demands) > self._most_demands:

@@ -114,7 +114,7 @@ def test_demands_that_nobody_has_any_more_are_forgotten() -> None:
 def test_forgotten_allocations_leave_the_columns() -> None:
     ended = [row(ident, 0, 3600, released=True) for ident in range(1, 101)]
     calendar = calendar_of([*ended, promise(101, 3)], [resource(1, capacity=size(8))])
-    calendar.forget_before(HOUR.start)
+    calendar._store.forget_before(HOUR.seconds[0])
     assert calendar._store.end == 1
     assert room(calendar.snapshot(NOW)) == 5
 

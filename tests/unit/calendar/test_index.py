@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from random import Random
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -80,7 +79,7 @@ def test_forgetting_changes_nothing_from_that_moment_on(
 ) -> None:
     rows = data.draw(allocations(pool, most=20))
     calendar = calendar_of(rows, pool, most_tail=tail)
-    calendar.forget_before(from_seconds(data.draw(st.integers(0, times[0]))))
+    calendar._store.forget_before(data.draw(st.integers(0, times[0])))
     check(calendar, Oracle(pool, latest(rows), data.draw(st.integers(0, DAY))), times, demand)
 
 
@@ -147,7 +146,7 @@ def test_a_long_life_of_small_updates_and_searches() -> None:
         assert first_slots(snapshot, *wanted) == oracle.earliest_slots(*wanted)
         assert np.all(np.array(bounds(snapshot, {"VCPU": 1}, times)) >= oracle.slots(times, {"VCPU": 1}))
         if now % 50 == 0:
-            calendar.forget_before(from_seconds(now) - timedelta(seconds=1))
+            calendar._store.forget_before(now - 1)
             known = {id_: each for id_, each in known.items() if not (each.released and each.end < now)}
 
 

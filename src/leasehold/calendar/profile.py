@@ -7,7 +7,7 @@ A unit is a slot of a demand, or a whole resource. Take the books of a moment wi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
     from leasehold.calendar.arrays import Counts, Mask, Rows, Seconds
     from leasehold.calendar.snapshot import Snapshot
-
-_AT_ONCE: Final = 32_768
-"""How many allocations are processed at a time, which bounds the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +66,7 @@ class FreeUnits:
         fewest that are free meanwhile. `check` is called between the parts of the work, and may raise.
         """
         found = [(np.array([self.window[0]]), np.array([self.usable]))]
-        for part in self.held.parts(_AT_ONCE):
+        for part in self.held.parts():
             check()
             found.append(self._changes(part))
         moments, changes = (np.concatenate(each) for each in zip(*found, strict=True))

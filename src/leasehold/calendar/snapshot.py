@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from leasehold.model.allocation import Pick
     from leasehold.model.windows import Window
 
-_AT_ONCE = 32_768
-"""How many allocations are processed at a time, so that their arrays stay small."""
 _FIRST_ROWS, _MORE_ROWS = 128, 4
 """How many rows `slots_until` counts first, and the factor for each further round."""
 _FEW = 8
@@ -249,7 +247,7 @@ class Snapshot:
         if not self._are_few(counts > 0):
             counts[self._rows_of(self._touching(times), exclusive=True)] = 0
         # Sweep only the rows on which something may fit.
-        for part in self.held(times, counts > 0).parts(_AT_ONCE):
+        for part in self.held(times, counts > 0).parts():
             rows, least = fewest(part, times, limits)
             counts[rows] = least
         return counts

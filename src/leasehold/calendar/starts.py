@@ -7,7 +7,7 @@ begins, so only these starts have to be checked.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from leasehold.calendar.arrays import Counts, Mask, Seconds
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.calendar.sweep import Limit
-
-_AT_ONCE: Final = 32_768
-"""How many allocations are processed at a time, which bounds the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +99,7 @@ def slot_starts(
     window = shape.window(first, last)
     held = snapshot.held(window, rows)
     always = int(empty[rows].sum() - empty[held.rows[held.group_starts()]].sum())
-    gaps = [slot_gaps(part, window, shape.length, limits, count) for part in held.parts(_AT_ONCE)]
+    gaps = [slot_gaps(part, window, shape.length, limits, count) for part in held.parts()]
     if not gaps:
         nothing = np.zeros(0, np.int64)
         return Starts(always, nothing, nothing, nothing, np.zeros(1, np.int64))

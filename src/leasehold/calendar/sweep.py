@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
+
+AT_ONCE: Final = 32_768
+"""How many allocations are processed at a time, which bounds the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ class Held:
         np.not_equal(self.rows[1:], self.rows[:-1], out=new[1:])
         return np.flatnonzero(new)
 
-    def parts(self, size: int) -> Iterator[Held]:
+    def parts(self, size: int = AT_ONCE) -> Iterator[Held]:
         """Split the allocations into parts of about `size`, with each resource row in one part only."""
         firsts = self.group_starts()
         start = 0

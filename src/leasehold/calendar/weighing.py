@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
+from leasehold.calendar.arrays import FOR_EVER
 from leasehold.calendar.demands import EXCLUSIVE
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ AROUND: Final = 30 * 24 * 3600
 """How many seconds before and after a window `Candidates.idle` looks."""
 PAST: Final = 24 * 3600
 """How many seconds of what is over a calendar knows for certain (`calendar.index.HISTORY`)."""
-_FOR_EVER: Final = 253_402_300_800
 _GOLDEN: Final = 0x9E3779B97F4A7C15
 """The increment of SplitMix64."""
 _TWO: Final = 2
@@ -146,7 +146,7 @@ class LeastUsed:
 
     def weights(self, candidates: Candidates) -> NDArray[np.float64]:
         """Return the reserved seconds, as a negative number."""
-        return -candidates.reserved(candidates.now - PAST, _FOR_EVER)
+        return -candidates.reserved(candidates.now - PAST, FOR_EVER)
 
 
 class Random:

@@ -26,7 +26,7 @@ from leasehold.leasing.deciding.mending import HealTerms, PluginBugError, mend
 from leasehold.leasing.resources.survey import allocations_beyond
 from leasehold.leasing.room.mending_room import made_room
 from leasehold.leasing.room.rebinding import Rebinding
-from leasehold.leasing.steps.lifecycle import Phase, phase_of
+from leasehold.leasing.steps.lifecycle import ENDING, phase_of
 from leasehold.leasing.unit import run
 from leasehold.model.allocation import Pick
 from leasehold.model.budget import nothing_to_check
@@ -63,7 +63,6 @@ HEALABLE = frozenset({LeaseStatus.PENDING, LeaseStatus.STARTING, LeaseStatus.ACT
 
 A lease that is ending keeps its hosts."""
 _BUG = "A bug in %s: reservation %s of lease %s could not be healed; the next health check tries again"
-_ENDING = frozenset({Phase.END, Phase.REMOVE, Phase.RELEASE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +257,7 @@ class Healed:
 
 def healable(lease: Lease, now: datetime) -> bool:
     """Say whether a lease may be healed: it is not over, and does not end."""
-    return lease.status in HEALABLE and phase_of(lease, now) not in _ENDING
+    return lease.status in HEALABLE and phase_of(lease, now) not in ENDING
 
 
 def _without_stuck(

@@ -108,7 +108,7 @@ class Step:
     @property
     def wanted(self) -> Wanted:
         """The state that the cloud should have for the lease's reservations after this step."""
-        if self.phase in _ENDING:
+        if self.phase in ENDING:
             return Wanted.ENDED
         started = self.phase is Phase.START or self.lease.status is LeaseStatus.ACTIVE
         return Wanted.ACTIVE if started else Wanted.PREPARED
@@ -124,7 +124,8 @@ EVENT_OF = {Phase.START: EventType.START, Phase.BEFORE_END: EventType.BEFORE_END
 
 _BEGUN = {LeaseStatus.STARTING: LeaseNews.STARTING, LeaseStatus.TERMINATING: LeaseNews.ENDING}
 """The event of a step that has begun, by the status that the lease then has."""
-_ENDING = frozenset({Phase.END, Phase.REMOVE, Phase.RELEASE})
+ENDING = frozenset({Phase.END, Phase.REMOVE, Phase.RELEASE})
+"""The steps of a lease that ends or is over."""
 _DUE = {Phase.START: Trigger.START_DUE, Phase.BEFORE_END: Trigger.WARNING_DUE, Phase.END: Trigger.END_DUE}
 _STEPS = ((EventType.END, Phase.END), (EventType.START, Phase.START), (EventType.BEFORE_END, Phase.BEFORE_END))
 """The priority of events that are due together: a lease whose window is over is not started any more."""
@@ -221,7 +222,7 @@ def _begin(service: Service, claim: Claim, connection: Connection) -> Step | Non
         return Step(phase, lease, (), {})
     jobs = jobs_of(service, connection, lease)
     blocked = _blocked(connection, jobs, found.there, now) if phase is Phase.START else {}
-    if phase in _ENDING:
+    if phase in ENDING:
         source = service.source_of(lease)
         jobs = [source.ending(connection, job, now) for job in jobs]
     # If every reservation is blocked, the step has not begun: the lease may still be moved, or deleted at once.

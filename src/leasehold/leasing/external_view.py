@@ -81,8 +81,7 @@ class ExternalView:
         return {"user_id": lease.user_id, "project_id": lease.project_id, **cloud}
 
     def _resources(self, numbers: Iterable[Iterable[int]]) -> Mapping[int, Resource]:
-        wanted = {number for each in numbers for number in each}
-        return resources_by_number(self.connection, wanted) if wanted else {}
+        return resources_by_number(self.connection, (number for each in numbers for number in each))
 
     def _whole(self, lease: Lease, had: Mapping[str, Sequence[int]], found: Mapping[int, Resource]) -> Body:
         return {

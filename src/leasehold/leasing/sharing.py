@@ -36,7 +36,7 @@ def check_sharing(service: Service, connection: Connection, lease: Lease, after:
         return
     opened = service.source_of(lease).opened(connection, lease, added, now)
     numbers = _used(service.types, lease).difference(opened)
-    found = resources_by_number(connection, numbers).values() if numbers else ()
+    found = resources_by_number(connection, numbers).values()
     closed = [project for project in added if not all(each.open_to(project) for each in found)]
     if closed:
         raise ClosedToError(closed)

@@ -113,7 +113,7 @@ def _see(service: Service, lease_id: str, if_generation: int | None) -> tuple[Le
     with service.db.reading() as connection:
         lease = look_at(connection, lease_id, if_generation)
         numbers = {held.resource_number for held in lease.unreleased}
-        return lease, resources_by_number(connection, numbers) if numbers else {}
+        return lease, resources_by_number(connection, numbers)
 
 
 def _check_at_rest(lease: Lease, now: datetime) -> None:

@@ -59,7 +59,8 @@ def tell_risk(service: Service, lease_id: str) -> Lease | None:
         lease, now = find_lease(connection, lease_id, lock=True), service.now()
         if lease is None or (lease.status is not LeaseStatus.PENDING and not lease.at_risk):
             return None
-        broken = _broken(service, connection, lease, now)
+        held = [each for part in lease.reservations for each in held_by(part, lease)]
+        broken = any_broken(service.types, connection, held, now)
         later = bool(interval) and to_seconds(lease.begins) >= to_seconds(now + interval)
         after = replace(lease, at_risk=broken and later and lease.status is LeaseStatus.PENDING)
         if after == lease:
@@ -72,8 +73,3 @@ def tell_risk(service: Service, lease_id: str) -> Lease | None:
         return after
 
     return service.db.transact(write)
-
-
-def _broken(service: Service, connection: Connection, lease: Lease, now: datetime) -> bool:
-    held = [each for part in lease.reservations for each in held_by(part, lease)]
-    return any_broken(service.types, connection, held, now)

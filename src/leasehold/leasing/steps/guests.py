@@ -46,7 +46,7 @@ def _promised(service: Service, job: Convergence[Any], lease_id: str, locks: Loc
     """Give back the resources of a reservation that have servers, and return those that cannot be given back."""
     held = [each for each in job.all_holdings if each.allocation_id in job.guests]
     connection, now = locks.connection, locks.now
-    present = resources_by_number(connection, {each.resource.number for each in held}) if held else {}
+    present = resources_by_number(connection, {each.resource.number for each in held})
     given: dict[int, bool] = {}
     for number, resource in present.items():
         type_, after = service.types.get(resource.type), locks.next(resource.pool)

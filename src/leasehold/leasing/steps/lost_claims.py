@@ -75,7 +75,7 @@ def _resources_of(service: Service, connection: Connection, lease: Lease | None)
     parts = lease.reservations if lease is not None else ()
     numbers = {held.resource_number for part in parts for held in part.allocations if held.demand is None}
     found: set[tuple[str, str]] = set()
-    for resource in resources_by_number(connection, numbers).values() if numbers else ():
+    for resource in resources_by_number(connection, numbers).values():
         type_ = service.types.find(resource.type)
         if type_ is not None and isinstance(type_.driver, Placed):
             found.add((type_.driver.task, resource.id))

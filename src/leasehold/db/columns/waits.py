@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from leasehold.db.types import read_moment
 from leasehold.model.terms.waiting import Waiting
 
 if TYPE_CHECKING:
@@ -35,14 +36,13 @@ def read_waiting(stored: Mapping[str, Any] | None) -> Waiting | None:
     """Return what `write_waiting` has written."""
     if stored is None:
         return None
-    deadline = stored["deadline"]
     return Waiting(
         since=datetime.fromisoformat(stored["since"]),
         next_try=datetime.fromisoformat(stored["next_try"]),
         pause=timedelta(seconds=stored["pause"]),
         pools=frozenset(stored["pools"]),
         retries=stored["retries"],
-        deadline=None if deadline is None else datetime.fromisoformat(deadline),
+        deadline=read_moment(stored, "deadline"),
         tried=stored["tried"],
         passed_over=stored["passed_over"],
         granted=stored["granted"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlalchemy import null, select, type_coerce, union_all
@@ -78,14 +78,9 @@ def _reservations(
     rows: Sequence[Row[*tuple[Any, ...]]], held: Mapping[str, Sequence[Allocation]]
 ) -> Mapping[str, list[Reservation]]:
     found: defaultdict[str, list[Reservation]] = defaultdict(list)
-    for row in sorted(rows, key=_position):
+    for row in sorted(rows, key=itemgetter(_POSITION)):
         found[row[_LEASE_ID]].append(read_reservation(row, held))
     return found
-
-
-def _position(row: Row[*tuple[Any, ...]]) -> int:
-    position: int = row[_POSITION]
-    return position
 
 
 def events_of(found: Iterable[EventFields]) -> tuple[Event, ...]:

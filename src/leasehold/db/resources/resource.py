@@ -106,8 +106,8 @@ def changed_resources(connection: Connection, pool: str, since: int) -> list[Res
     return _assemble(connection, rows, connection.execute(_PROPERTIES_BY_POOL, parameters))
 
 
-def _alive(resource_type: str) -> Select[Any]:
-    return select(resources).where(resources.c.type == resource_type, resources.c.alive == 1)
+def _enrolled(resource_type: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return resources.c.type == resource_type, resources.c.alive == 1
 
 
 def list_resources(
@@ -117,7 +117,7 @@ def list_resources(
 
     With `closed_to` without those that other projects than this one alone may use.
     """
-    which = [resources.c.type == resource_type, resources.c.alive == 1]
+    which = [*_enrolled(resource_type)]
     if closed_to is not None:
         named = JsonText(resources.c.projects).contains(dumps(closed_to), autoescape=True)
         which.append(resources.c.projects.is_(None) | named)
@@ -128,7 +128,7 @@ def list_resources(
     of_type = (
         select(resource_properties)
         .join(resources, resources.c.number == resource_properties.c.resource_number)
-        .where(resources.c.type == resource_type, resources.c.alive == 1)
+        .where(*_enrolled(resource_type))
     )
     return _assemble(connection, rows, connection.execute(of_type)) if rows else []
 
@@ -168,17 +168,15 @@ def sharing(
     if attribute is None:
         return []
     columns = (resources.c.id, resources.c.reference, resources.c.attributes)
-    query = select(*columns).where(resources.c.type == resource_type, resources.c.alive == 1)
-    rows = connection.execute(query.order_by(resources.c.number))
+    query = select(*columns).where(*_enrolled(resource_type)).order_by(resources.c.number)
+    rows = connection.execute(query)
     return [(row.id, row.reference) for row in rows if row.attributes.get(attribute) == values[attribute]]
 
 
 def closed_to(connection: Connection, resource_type: str, project_id: str) -> list[int]:
     """Return the numbers of the enrolled resources of a type that other projects alone may use."""
     query = select(resources.c.number, resources.c.projects)
-    rows = connection.execute(
-        query.where(resources.c.type == resource_type, resources.c.alive == 1, resources.c.projects.is_not(None))
-    )
+    rows = connection.execute(query.where(*_enrolled(resource_type), resources.c.projects.is_not(None)))
     return [row.number for row in rows if project_id not in row.projects]
 
 
@@ -193,7 +191,7 @@ def owned_resources(connection: Connection, project_id: str | None, part: PageRe
 
 def find_resource(connection: Connection, resource_type: str, ident: str) -> Resource | None:
     """Return the enrolled resource with this API id, or None."""
-    return _one(connection, _alive(resource_type).where(resources.c.id == ident))
+    return _one(connection, select(resources).where(*_enrolled(resource_type), resources.c.id == ident))
 
 
 def last_resource(connection: Connection, resource_type: str, ident: str) -> Resource | None:

@@ -127,15 +127,10 @@ def _shifted(moment: datetime, by: timedelta | None, field: str) -> datetime:
 
 def new_warning(lease: Lease, changes: LeaseChanges, window: Window) -> datetime | None:
     """Return when the warning is due after the change: as requested, else at its old distance to the end."""
-    if changes.before_end is not None:
-        if not window.start < changes.before_end < window.end:
-            message = "before_end_date must lie after the lease's start and before its end."
-            raise OutOfWindowError(message, field="before_end_date")
-        return changes.before_end
     event = lease.event(EventType.BEFORE_END)
-    if event is None or event.time is None:
-        return None
-    return _before_end(window, lease.window.end - event.time)
+    if changes.before_end is None and event is not None and event.time is not None:
+        return _before_end(window, lease.window.end - event.time)
+    return warning_time(window, changes.before_end, timedelta(0))
 
 
 def _before_end(window: Window, distance: timedelta) -> datetime:

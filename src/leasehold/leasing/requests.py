@@ -87,15 +87,15 @@ def read_requests(
     that is amended.
     """
     check_texts(raws, place)
-    conditions = Conditions()
-    parts = []
+    parts, conditions = [], 0
     for position, raw in enumerate(raws):
         try:
             said = raw
             for words in service.words:
                 said = words(service, owner, said, lease)
             read = understand(said)
-            conditions.add(read.type.kind.comparisons(read.request))
+            conditions += read.type.kind.comparisons(read.request)
+            check_conditions(conditions)
             check_names(sight, read.type.kind, read.new_names)
             driver = read.type.driver
             if isinstance(driver, Resolving):
@@ -171,18 +171,11 @@ def check_texts(reservations: Iterable[Mapping[str, Any]], place: Callable[[int]
                 raise InvalidInputError(message, field=field).under(place(position))
 
 
-class Conditions:
-    """Counts the conditions of one request, reservation by reservation."""
-
-    def __init__(self) -> None:
-        self._count = 0
-
-    def add(self, comparisons: int) -> None:
-        """Add the count of one reservation; raises InvalidInputError above MOST_CONDITIONS."""
-        self._count += comparisons
-        if self._count > MOST_CONDITIONS:
-            message = (
-                f"The request has more than {MOST_CONDITIONS} conditions: values in property expressions, and "
-                "addresses that it names. Ask for less, or for several leases."
-            )
-            raise InvalidInputError(message)
+def check_conditions(count: int) -> None:
+    """Raise InvalidInputError if the reservations of a request have more than MOST_CONDITIONS conditions together."""
+    if count > MOST_CONDITIONS:
+        message = (
+            f"The request has more than {MOST_CONDITIONS} conditions: values in property expressions, and addresses "
+            "that it names. Ask for less, or for several leases."
+        )
+        raise InvalidInputError(message)

@@ -75,10 +75,9 @@ class Rebinding:
         if not seconds:
             return None
         terms = replace(terms, budget=terms.budget.part(seconds), explain=Explain.NOTHING)
-        try:
+        with suppress(TakesTooLongError):
             return self._room(snapshots, asked, terms, pool)
-        except TakesTooLongError:
-            return None
+        return None
 
     def _room(
         self, snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], terms: Terms, pool: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -65,10 +66,9 @@ class Drawable:
     @property
     def size(self) -> Mapping[str, int]:
         """The sum of the sizes of the servers that have to be moved."""
-        total: dict[str, int] = {}
+        total: Counter[str] = Counter()
         for guest in self.movers:
-            for name, amount in (guest.size or {}).items():
-                total[name] = total.get(name, 0) + amount
+            total.update(guest.size or {})
         return total
 
 

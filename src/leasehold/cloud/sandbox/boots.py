@@ -6,7 +6,7 @@ server is on its host still later. Tests take the steps one by one, to let somet
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -14,7 +14,7 @@ from sqlalchemy import bindparam, delete, insert, select, update
 
 from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, Flavor, Server
 from leasehold.cloud.sandbox.flavors import find_flavor
-from leasehold.cloud.sandbox.hosts import read_hosts, read_providers
+from leasehold.cloud.sandbox.hosts import read_hosts
 from leasehold.cloud.sandbox.port import MOVING, STILL_THERE
 from leasehold.cloud.sandbox.scheduler import HostState, Needs, choose, needs_of
 from leasehold.cloud.sandbox.tables import aggregates, hints, hypervisors, moves, servers, shelved, suspended, usages
@@ -26,11 +26,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, RowMapping
 
-BUILDING = "BUILD"
-
 ROW = select(servers, MOVING.label("moving")).where(servers.c.id == bindparam("server"), STILL_THERE)
-_LAND = update(servers).where(servers.c.id == bindparam("server"), servers.c.status == BUILDING)
-_LAND = _LAND.values(service_host=bindparam("new_host"), status="ACTIVE")
 _MOVE = update(servers).where(servers.c.id == bindparam("server")).values(service_host=bindparam("new_host"))
 USAGES = select(usages).where(usages.c.server_id == bindparam("server"))
 _HINTS = select(hints.c.reservation).where(hints.c.server_id == bindparam("server"))
@@ -92,30 +88,14 @@ def choose_host(connection: Connection, order: BootOrder, options: FilterOptions
     return Boot(server, needs.amounts, choice.providers, order.hints, choice.reason)
 
 
-def store(connection: Connection, boot: Boot, *, landed: bool) -> None:
-    """Store the server with what it uses: on its host, or BUILD and on no host yet."""
-    fate = {} if landed or boot.fault else {"service_host": None, "status": BUILDING}
+def store(connection: Connection, boot: Boot) -> None:
+    """Store the server on its host, with what it uses."""
     values = {name: getattr(boot.server, name) for name in Server.__dataclass_fields__}
-    connection.execute(insert(servers).values({**values, **fate, "fault": boot.fault}))
+    connection.execute(insert(servers).values({**values, "fault": boot.fault}))
     use(connection, boot.server.id, boot.amounts, boot.providers)
     if boot.hints:
         named = [{"server_id": boot.server.id, "reservation": each} for each in dict.fromkeys(boot.hints)]
         connection.execute(insert(hints), named)
-
-
-def claim(connection: Connection, boot: Boot, now: datetime) -> Boot:
-    """Store the server of a boot that was chosen earlier; it is in ERROR if its host has no room any more."""
-    if boot.fault is None and not _has_room(connection, boot, now):
-        server = replace(boot.server, service_host=None, status="ERROR")
-        boot = replace(boot, server=server, providers={}, fault="The host that was chosen has no room any more.")
-    store(connection, boot, landed=False)
-    return boot
-
-
-def land(connection: Connection, boot: Boot) -> None:
-    """Put the server onto its host, unless it was deleted or has failed."""
-    if boot.fault is None:
-        connection.execute(_LAND, {"server": boot.server.id, "new_host": boot.server.service_host})
 
 
 def move(connection: Connection, server_id: str, options: FilterOptions, now: datetime, done_at: datetime) -> None:
@@ -170,16 +150,6 @@ def hosts_for(connection: Connection, needs: Needs, now: datetime) -> tuple[Sequ
     """Return the hosts that are up and enabled, as far as these needs ask about them, and the number of all hosts."""
     traits_matter = bool(needs.required or needs.forbidden)
     return read_hosts(connection, needs.amounts.keys(), now, with_traits=traits_matter)
-
-
-def _has_room(connection: Connection, boot: Boot, now: datetime) -> bool:
-    """Return whether each provider still has what the boot needs of it, whoever may use its host.
-
-    Placement grants it on a disabled host too: only the scheduler minds that.
-    """
-    parts = read_providers(connection, boot.amounts.keys(), now, with_traits=False)
-    sources = boot.providers.items()
-    return all(number in parts and parts[number].fits(name, boot.amounts[name]) for name, number in sources)
 
 
 def wants(connection: Connection, row: RowMapping, used: Mapping[str, int]) -> tuple[Needs, Request]:

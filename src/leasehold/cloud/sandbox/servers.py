@@ -186,7 +186,7 @@ class SandboxServers(Port):
             forget(connection, connection.execute(_GONE, {"now": now}).scalars().all())
             order = BootOrder(name, project_id, flavor_id, tuple(reservation_hints), preemptible)
             boot = choose_host(connection, order, self.options_now(connection), now)
-            store(connection, boot, landed=True)
+            store(connection, boot)
         return boot.server
 
     def all(self) -> Sequence[Server]:

@@ -16,6 +16,7 @@ from leasehold.cloud.sandbox import seed
 from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.cloud.sandbox.tables import metadata
 from leasehold.db.engine import writing
+from tests.owners import resume, unshelve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -131,10 +132,10 @@ class SandboxLab(Lab):
         self.cloud.servers.delete(server.id)
 
     def unshelve(self, server: Server) -> Server:
-        return self.cloud.servers.unshelve(server.id)
+        return unshelve(self.cloud.servers, server.id)
 
     def resume(self, server: Server) -> Server:
-        return self.cloud.servers.resume(server.id)
+        return resume(self.cloud.servers, server.id)
 
     def wait_until_done(self, server: Server) -> None:
         """Return at once: a sandbox server is never busy."""

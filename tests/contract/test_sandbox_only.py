@@ -6,6 +6,7 @@ import argparse
 import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, get_type_hints
 
 import pytest
@@ -22,6 +23,7 @@ from tests.contract.lab import SandboxLab, unique
 from tests.databases import opened
 from tests.db.examples import statements
 from tests.factory import Clock
+from tests.owners import resume, unshelve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -205,7 +207,7 @@ def test_a_server_is_shelved_for_a_while_and_keeps_its_place_until_it_is_offload
     assert not cloud.servers.on_host(ROOMIEST)
     assert cloud.providers.claim_rest(ROOMIEST) == frozenset()
     cloud.providers.release_claims(ROOMIEST)
-    assert cloud.servers.unshelve(server.id) == server
+    assert unshelve(cloud.servers, server.id) == server
     cloud.servers.shelve(server.id)
     cloud.servers.delete(server.id)
     assert not cloud.servers.all()
@@ -218,13 +220,13 @@ def test_a_server_is_suspended_for_a_while(sandbox_lab: SandboxLab) -> None:
     cloud.servers.take_to("suspend", 30)
     server = cloud.servers.boot("a", "demo", "m1.small")
     cloud.servers.suspend(server.id)
-    for verb in (cloud.servers.suspend, cloud.servers.migrate, cloud.servers.shelve, cloud.servers.resume):
+    for verb in (cloud.servers.suspend, cloud.servers.migrate, cloud.servers.shelve, partial(resume, cloud.servers)):
         with pytest.raises(CloudTransientError):
             verb(server.id)
     assert cloud.servers.on_host(ROOMIEST) == [replace(server, status="SUSPENDING")]
     clock.advance(seconds=30)
     assert cloud.servers.on_host(ROOMIEST) == [replace(server, status="SUSPENDED")]
-    assert cloud.servers.resume(server.id) == server
+    assert resume(cloud.servers, server.id) == server
     cloud.servers.suspend(server.id)
     cloud.servers.delete(server.id)
     assert not cloud.servers.all()
@@ -245,7 +247,7 @@ def test_only_an_active_server_is_shelved(cloud: SandboxCloud) -> None:
     with pytest.raises(CloudTransientError, match="on its way"):
         cloud.servers.shelve(server.id)
     with pytest.raises(CloudTransientError, match="not offloaded"):
-        cloud.servers.unshelve(server.id)
+        unshelve(cloud.servers, server.id)
 
 
 # ---------------------------------------------------------------- the steps of a boot

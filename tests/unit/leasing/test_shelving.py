@@ -21,6 +21,7 @@ from leasehold.model.errors import InvalidInputError
 from leasehold.model.terms.end_action import EndAction
 from leasehold.resource_types.end_actions.image_results import NOT_HANDED_OVER
 from leasehold.resource_types.end_actions.shelve import LATE, NOT_SHELVED
+from tests import owners
 from tests.boots import begin_boot, claim_boot, land_boot
 from tests.factory import at_call, dies_at, flavors, hosts, instances, run_for, run_manager, run_until
 from tests.unit.leasing.looking import findings, in_database
@@ -74,7 +75,7 @@ def audited(world: World) -> list[str]:
 
 
 def unshelve(world: World, server: Server) -> Server:
-    return world.cloud.servers.unshelve(server.id)
+    return owners.unshelve(world.cloud.servers, server.id)
 
 
 def check_over(world: World, lease: Lease) -> None:

@@ -18,6 +18,7 @@ from leasehold.model.errors import InvalidInputError
 from leasehold.model.terms.end_action import EndAction
 from leasehold.resource_types.end_actions.suspend import LATE, NOT_RUNNING, NOT_SUSPENDED
 from tests.factory import flavors, floating_ips, hosts, instances, run_for, run_until
+from tests.owners import resume
 from tests.unit.leasing.looking import findings, in_database
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def test_a_server_that_its_owner_resumes_is_not_suspended_again(world: World, as
     server = world.boot(lease)
     run_until(world, world.hour(3.1))
     assert there(world) == {"server": "SUSPENDED"}
-    world.cloud.servers.resume(server.id)
+    resume(world.cloud.servers, server.id)
     run_until(world, world.hour(4.9))
     assert (there(world), shown(world, lease)) == ({"server": "ACTIVE"}, [("server", "done", None)])
     run_until(world, world.hour(5.1))
@@ -122,7 +123,7 @@ def test_suspended_servers_stay_on_a_host_that_is_given_back(world: World) -> No
     assert (there(world), shown(world, lease)) == ({"server": "SUSPENDED"}, [("server", "done", None)])
     assert world.status(lease) == "TERMINATED"
     assert world.cloud.aggregates.get(lease.reservations[0].id) is None
-    assert world.cloud.servers.resume(server.id).service_host == server.service_host
+    assert resume(world.cloud.servers, server.id).service_host == server.service_host
     run_for(world, hours=1)
     assert there(world) == {"server": "ACTIVE"}
 
@@ -256,4 +257,4 @@ def test_an_ending_that_excludes_it_is_refused_later_too(world: World, asked: Ma
 def test_a_resumed_server_of_the_sandbox_was_suspended(world: World) -> None:
     server = world.boot(suspending(world))
     with pytest.raises(CloudTransientError, match="not suspended"):
-        world.cloud.servers.resume(server.id)
+        resume(world.cloud.servers, server.id)

@@ -110,10 +110,10 @@ def keep_shelved(connection: Connection, server_id: str, name: str, now: datetim
     _store(connection, server_id, "", f"{name}-shelved", {}, now, ready_at)
 
 
-def forget_shelved(connection: Connection, server_id: str, now: datetime, project_id: str | None = None) -> None:
-    """Remove the images as which a server was shelved: all, or those that this project may delete."""
-    there = connection.execute(_OF_SERVER, {"server": server_id, "now": now}).all()
-    gone = [each.id for each in there if not each.reservation_id and project_id in (None, each.owner)]
+def forget_shelved(connection: Connection, server_id: str) -> None:
+    """Remove the images as which a server was shelved."""
+    there = connection.execute(_OF_SERVER, {"server": server_id}).all()
+    gone = [each.id for each in there if not each.reservation_id]
     if gone:
         connection.execute(_FORGET, {"numbers": gone})
 

@@ -24,8 +24,8 @@ from leasehold.cloud.sandbox.port import (
     setting,
     utc_now,
 )
-from leasehold.cloud.sandbox.shelving import OFFLOADED, SHELVED, offload, shelve, unshelve
-from leasehold.cloud.sandbox.suspending import SUSPENDED, resume, suspend
+from leasehold.cloud.sandbox.shelving import OFFLOADED, SHELVED, offload, shelve
+from leasehold.cloud.sandbox.suspending import SUSPENDED, suspend
 from leasehold.cloud.sandbox.tables import servers, shelved, suspended
 from leasehold.db.engine import alone, reading, writing
 from leasehold_nova.decision import FilterOptions
@@ -116,7 +116,7 @@ class SandboxServers(Port):
             if row is None or row.gone_at is not None:
                 return
             lose_uploads(connection, server_id, now)
-            forget_shelved(connection, server_id, now)
+            forget_shelved(connection, server_id)
             seconds = setting(connection, DELETE_SECONDS, 0)
             if seconds > 0:
                 gone_at = now + timedelta(seconds=seconds)
@@ -153,18 +153,6 @@ class SandboxServers(Port):
         with writing(self.engine) as connection:
             done_at = now + timedelta(seconds=setting(connection, SUSPEND_SECONDS, 0))
             suspend(connection, server_id, now, done_at)
-
-    def resume(self, server_id: str) -> Server:
-        """Let a suspended server run again, as a user of its project does; raises CloudError as `suspending.resume`."""
-        with database_errors("servers.resume"), writing(self.engine) as connection:
-            resume(connection, server_id, self.clock())
-        return self.find(server_id)[0]
-
-    def unshelve(self, server_id: str) -> Server:
-        """Bring an offloaded server back, as a user of its project does; raises CloudError as `shelving.unshelve`."""
-        with database_errors("servers.unshelve"), locked(self.engine, SCHEDULER) as connection:
-            unshelve(connection, server_id, self.options_now(connection), self.clock())
-        return self.find(server_id)[0]
 
     def boot(
         self,

@@ -1,4 +1,4 @@
-"""How a server of the sandbox is shelved, leaves its host, and comes back through the scheduler, as in Nova.
+"""How a server of the sandbox is shelved and leaves its host, as in Nova.
 
 A server that is SHELVED keeps its place until it is offloaded. Its row has that status from the request on: until
 `done_at` of its row in `shelved` it is shown as SHELVING.
@@ -10,18 +10,15 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, delete, insert, update
 
-from leasehold.cloud.ports import CloudPermanentError, CloudTransientError
-from leasehold.cloud.sandbox.boots import FORGET_PLACE, ROW, USAGES, hosts_for, use, wants
-from leasehold.cloud.sandbox.images import forget_shelved, keep_shelved
-from leasehold.cloud.sandbox.scheduler import choose
+from leasehold.cloud.ports import CloudTransientError
+from leasehold.cloud.sandbox.boots import FORGET_PLACE, ROW, USAGES
+from leasehold.cloud.sandbox.images import keep_shelved
 from leasehold.cloud.sandbox.tables import servers, shelved
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from sqlalchemy import Connection, RowMapping
-
-    from leasehold_nova.decision import FilterOptions
 
 SHELVED, OFFLOADED = "SHELVED", "OFFLOADED"
 """The statuses of rows; the second is shown as SHELVED_OFFLOADED, for which the column is too short."""
@@ -60,25 +57,6 @@ def offload(connection: Connection, server_id: str, now: datetime) -> None:
     for statement in FORGET_PLACE:
         connection.execute(statement, {"numbers": [server_id]})
     connection.execute(_PLACE, {"server": server_id, "new_status": OFFLOADED, "new_host": None})
-
-
-def unshelve(connection: Connection, server_id: str, options: FilterOptions, now: datetime) -> None:
-    """Bring an offloaded server back, on a host of the scheduler's choice, as a user of its project.
-
-    Raises CloudTransientError for one that is not offloaded, CloudPermanentError if there is no host for it.
-    """
-    call, row = "sandbox servers.unshelve", _find(connection, server_id, now)
-    kept = connection.execute(_SHELVED, {"server": server_id}).mappings().first()
-    if row is None or kept is None or row["status"] != OFFLOADED:
-        raise CloudTransientError(f"{call}: server {server_id} is not offloaded")
-    needs, request = wants(connection, row, kept["amounts"])
-    choice = choose(request, needs, *hosts_for(connection, needs, now), options)
-    if choice.service_host is None:
-        raise CloudPermanentError(f"{call}: server {server_id} has no host: {choice.reason}")
-    use(connection, server_id, needs.amounts, choice.providers)
-    connection.execute(_FORGET, {"server": server_id})
-    connection.execute(_PLACE, {"server": server_id, "new_status": "ACTIVE", "new_host": choice.service_host})
-    forget_shelved(connection, server_id, now, row["project_id"])
 
 
 def _find(connection: Connection, server_id: str, now: datetime) -> RowMapping | None:

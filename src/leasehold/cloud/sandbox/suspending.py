@@ -1,4 +1,4 @@
-"""How a server of the sandbox is suspended on its host, and resumed by its owner, as in Nova.
+"""How a server of the sandbox is suspended on its host, as in Nova.
 
 Its row is SUSPENDED from the request on: until `done_at` of its row in `suspended` it is shown as SUSPENDING.
 """
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 SUSPENDED = "SUSPENDED"
 
-_SUSPENDED = suspended.select().where(suspended.c.server_id == bindparam("server"))
 _FORGET = delete(suspended).where(suspended.c.server_id == bindparam("server"))
 _BECOME = update(servers).where(servers.c.id == bindparam("server")).values(status=bindparam("new_status"))
 
@@ -37,13 +36,3 @@ def suspend(connection: Connection, server_id: str, now: datetime, done_at: date
     connection.execute(_FORGET, {"server": server_id})
     connection.execute(insert(suspended), {"server_id": server_id, "done_at": done_at})
     connection.execute(_BECOME, {"server": server_id, "new_status": SUSPENDED})
-
-
-def resume(connection: Connection, server_id: str, now: datetime) -> None:
-    """Let a suspended server run again, as a user of its project; raises CloudTransientError for any other."""
-    row = connection.execute(ROW, {"server": server_id, "now": now}).mappings().first()
-    kept = connection.execute(_SUSPENDED, {"server": server_id}).mappings().first()
-    if row is None or row["status"] != SUSPENDED or (kept is not None and kept["done_at"] > now):
-        raise CloudTransientError(f"sandbox servers.resume: server {server_id} is not suspended")
-    connection.execute(_FORGET, {"server": server_id})
-    connection.execute(_BECOME, {"server": server_id, "new_status": "ACTIVE"})

@@ -16,6 +16,7 @@ from leasehold.cloud.sandbox import seed
 from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.cloud.sandbox.tables import metadata
 from leasehold.db.engine import writing
+from tests.mishaps import put_port, remove_port
 from tests.owners import resume, unshelve
 
 if TYPE_CHECKING:
@@ -144,11 +145,11 @@ class SandboxLab(Lab):
         """Return at once: a sandbox image is complete."""
 
     def put_port(self, address: str) -> Callable[[], None]:
-        made = self.cloud.networks.put_port(self.network_id, address)
-        return lambda: self.cloud.networks.remove_port(made.id)
+        made = put_port(self.cloud, self.network_id, address)
+        return lambda: remove_port(self.cloud, made.id)
 
     def put_gateway(self, address: str) -> None:
-        self.cloud.networks.put_port(self.network_id, address, GATEWAY)
+        put_port(self.cloud, self.network_id, address, GATEWAY)
 
 
 def new_sandbox(engine: Engine) -> SandboxLab:

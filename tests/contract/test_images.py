@@ -9,6 +9,7 @@ import pytest
 
 from leasehold.cloud.ports import COMPLETE, FAILED, SAVING, CloudPermanentError, CloudTransientError
 from tests.contract.lab import unique
+from tests.mishaps import fail_upload, take_to_upload
 
 if TYPE_CHECKING:
     from leasehold.cloud.ports import Server
@@ -91,7 +92,7 @@ def statuses(cloud: SandboxCloud, reservation: str) -> list[str]:
 
 
 def test_an_upload_takes_a_while(cloud: SandboxCloud, server: Server) -> None:
-    cloud.images.take_to_upload(3600)
+    take_to_upload(cloud, 3600)
     for _ in range(2):
         cloud.images.snapshot(server.id, "a", "demo", marks("r"))
     assert statuses(cloud, "r") == [SAVING]
@@ -99,7 +100,7 @@ def test_an_upload_takes_a_while(cloud: SandboxCloud, server: Server) -> None:
 
 def test_an_image_that_failed_is_made_again(cloud: SandboxCloud, server: Server) -> None:
     cloud.images.snapshot(server.id, "a", "demo", marks("r"))
-    cloud.images.fail(cloud.images.of_reservation("r")[0].id)
+    fail_upload(cloud, cloud.images.of_reservation("r")[0].id)
     for _ in range(2):
         cloud.images.snapshot(server.id, "a", "demo", marks("r"))
     assert sorted(statuses(cloud, "r")) == [COMPLETE, FAILED]
@@ -107,7 +108,7 @@ def test_an_image_that_failed_is_made_again(cloud: SandboxCloud, server: Server)
 
 def test_a_server_takes_its_uploads_with_it(cloud: SandboxCloud, server: Server) -> None:
     cloud.images.snapshot(server.id, "done", "demo", marks("r", "first"))
-    cloud.images.take_to_upload(3600)
+    take_to_upload(cloud, 3600)
     cloud.images.snapshot(server.id, "uploading", "demo", marks("r", "second"))
     cloud.servers.delete(server.id)
     assert {image.name: image.status for image in cloud.images.of_reservation("r")} == {

@@ -19,6 +19,7 @@ from leasehold.cloud.sandbox.faults import Fault
 from leasehold.cloud.sandbox.tables import servers, snapshots
 from leasehold.resource_types.end_actions import image_results, shelve, suspend
 from tests.factory import dies_at, flavors, hosts, instances, make_service, run_for, run_until
+from tests.mishaps import take_to_upload
 from tests.selection import part_of_product
 from tests.unit.leasing.looking import findings, in_database
 
@@ -108,7 +109,7 @@ def test_a_server_is_left_alone_while_its_image_is_uploaded_and_others_go_on(
     lease = world.active(asked, end=3)
     quick = world.boot(lease, name="quick")
     world.boot(lease, name="slow")
-    world.cloud.images.take_to_upload(HOUR * 1.2)
+    take_to_upload(world.cloud, HOUR * 1.2)
     run_until(world, world.hour(2.1))
     copied = update(snapshots).where(snapshots.c.server_id == quick.id)
     world.execute(copied.values(ready_at=world.now()))
@@ -125,7 +126,7 @@ def test_a_server_is_left_alone_while_its_image_is_uploaded_and_others_go_on(
 def test_a_late_image_delays_the_suspension_no_longer_than_its_own_time(world: World) -> None:
     lease = world.active(hosts(**SUSPENDING, **RECYCLE), end=3)
     world.boot(lease)
-    world.cloud.images.take_to_upload(24 * HOUR)
+    take_to_upload(world.cloud, 24 * HOUR)
     run_until(world, world.hour(3) + IMAGE - AT_ONCE)
     assert there(world) == {"server": "ACTIVE"}
     run_until(world, world.hour(3) + IMAGE + AT_ONCE)
@@ -144,7 +145,7 @@ def test_a_late_image_delays_the_suspension_no_longer_than_its_own_time(world: W
 def test_a_late_image_delays_shelving_and_nothing_is_lost_by_it(world: World) -> None:
     lease = world.active(hosts(**SHELVING), end=3)
     world.boot(lease)
-    world.cloud.images.take_to_upload(24 * HOUR)
+    take_to_upload(world.cloud, 24 * HOUR)
     run_until(world, world.hour(3) + IMAGE - AT_ONCE)
     assert there(world) == {"server": "ACTIVE"}
     run_until(world, world.hour(3) + IMAGE + 2 * AT_ONCE)
@@ -159,7 +160,7 @@ def test_a_late_image_delays_shelving_and_nothing_is_lost_by_it(world: World) ->
 def test_what_is_neither_copied_nor_shelved_in_the_time_of_both_is_deleted_and_said(world: World) -> None:
     lease = world.active(hosts(**SHELVING), end=3)
     world.boot(lease)
-    world.cloud.images.take_to_upload(24 * HOUR)
+    take_to_upload(world.cloud, 24 * HOUR)
     world.cloud.servers.take_to("shelve", 24 * HOUR)
     run_until(world, world.hour(3) + IMAGE + SHELVE - AT_ONCE)
     assert there(world) == {"server": "SHELVING"}
@@ -180,7 +181,7 @@ def test_a_server_in_error_does_not_end_the_wait_for_the_images_of_others(world:
         world.boot(lease, name=name)
     world.execute(update(servers).where(servers.c.name == "broken").values(status="ERROR"))
     run_until(world, world.hour(1.9))
-    world.cloud.images.take_to_upload(HOUR + 600)
+    take_to_upload(world.cloud, HOUR + 600)
     run_until(world, world.hour(3.1))
     assert there(world) == {"well": "ACTIVE"}
     run_until(world, world.hour(3.3))
@@ -192,7 +193,7 @@ def test_a_server_in_error_does_not_end_the_wait_for_the_images_of_others(world:
 def test_what_is_suspended_late_lives_on_as_long_as_others(world: World) -> None:
     lease = world.active(hosts(**SUSPENDING, **RECYCLE), end=3)
     world.boot(lease)
-    world.cloud.images.take_to_upload(24 * HOUR)
+    take_to_upload(world.cloud, 24 * HOUR)
     world.cloud.servers.take_to("suspend", 24 * HOUR)
     run_until(world, world.hour(3) + IMAGE + SUSPEND - AT_ONCE)
     assert results(world, lease)["suspended"] == {"server": ("waiting", None)}
@@ -227,7 +228,7 @@ def test_no_end_is_later_than_its_limits_and_every_server_has_every_result(
 def check_limits(world: World, asked: Mapping[str, Any], pace: Pace, *, extra: bool) -> None:
     lease = world.active(asked, end=3)
     world.boot(lease)
-    world.cloud.images.take_to_upload(pace.image * 60)
+    take_to_upload(world.cloud, pace.image * 60)
     world.cloud.servers.take_to("suspend", pace.suspend * 60)
     world.cloud.servers.take_to("shelve", pace.shelve * 60)
     if extra:
@@ -284,7 +285,7 @@ def test_nothing_is_done_twice_or_left_out_when_a_manager_dies(world: World, cha
 def test_whoever_deletes_a_lease_waits_for_what_is_being_copied_only(world: World, asked: Mapping[str, Any]) -> None:
     lease = world.active(asked, end=3)
     world.boot(lease)
-    world.cloud.images.take_to_upload(HOUR)
+    take_to_upload(world.cloud, HOUR)
     run_until(world, world.hour(2.9))
     world.delete(lease)
     run_for(world, minutes=3)

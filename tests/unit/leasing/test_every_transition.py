@@ -35,6 +35,7 @@ from tests.factory import (
     run_until,
     run_until_refused_often,
 )
+from tests.mishaps import take_to_upload
 from tests.stateful.moves import ALLOWED, note_moves, noted_moves
 
 if TYPE_CHECKING:
@@ -260,7 +261,7 @@ def imaged(world: World) -> Lease:
     """Return an active lease whose warning waits for the image of its server, which is never complete."""
     lease = world.active(hosts(before_end="snapshot"), floating_ips(), end=4, before_end=world.hour(2))
     world.boot(lease)
-    world.cloud.images.take_to_upload(DAY.total_seconds())
+    take_to_upload(world.cloud, DAY.total_seconds())
     run_until(world, world.hour(2))
     assert world.event(lease, EventType.BEFORE_END).status == "IN_PROGRESS"
     return lease

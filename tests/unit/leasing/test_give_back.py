@@ -34,6 +34,7 @@ from tests.factory import (
     run_manager,
     run_until,
 )
+from tests.mishaps import take_to_upload
 from tests.selection import part_of_product
 from tests.stateful.audit import audit, audit_cloud
 from tests.unit.leasing.looking import findings, in_database
@@ -212,7 +213,7 @@ def test_images_are_made_before_the_host_is_given_back(world: World) -> None:
 def test_an_image_that_is_never_complete_holds_a_host_for_a_while(world: World) -> None:
     lease = world.active({**hosts(1, **GIVE), "before_end": "snapshot"}, end=2, before_end=world.hour(1))
     world.boot(lease)
-    world.cloud.images.take_to_upload(24 * 3600)
+    take_to_upload(world.cloud, 24 * 3600)
     run_until(world, world.hour(2) + world.service.settings.cloud.end_waits["snapshot"] - timedelta(minutes=1))
     assert (world.status(lease), shared(world)) == ("TERMINATING", set())
     assert "the end waits until" in world.reason(lease)

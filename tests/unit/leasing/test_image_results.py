@@ -18,6 +18,7 @@ from leasehold.db.tables import outbox
 from leasehold.model.states import EventStatus, EventType
 from leasehold.resource_types.end_actions.image_results import LATE, NOT_HANDED_OVER, NOT_STARTED
 from tests.factory import flavors, hosts, instances, run_for, run_until
+from tests.mishaps import take_to_upload
 
 if TYPE_CHECKING:
     from leasehold.cloud.ports import Image
@@ -97,7 +98,7 @@ def test_an_image_belongs_to_the_service_while_it_is_uploaded(world: World) -> N
     """The end of an upload would undo it: Glance writes the image as it was at the beginning."""
     lease = copied(world)
     world.boot(lease)
-    world.cloud.images.take_to_upload(600)
+    take_to_upload(world.cloud, 600)
     run_until(world, world.hour(2.1))
     assert [(image.status, image.project_id) for image in images(world, lease)] == [(SAVING, SERVICE)]
     assert shown(world, lease) == [("server", "waiting", None)]
@@ -128,7 +129,7 @@ def test_an_image_that_is_completed_by_the_end_is_handed_over_before_its_server_
 ) -> None:
     lease = copied(world, asked)
     world.boot(lease)
-    world.cloud.images.take_to_upload(3600 + 600)
+    take_to_upload(world.cloud, 3600 + 600)
     run_until(world, world.hour(3.1))
     assert (world.status(lease), shown(world, lease)) == ("TERMINATING", [("server", "waiting", None)])
     run_for(world, minutes=10)
@@ -158,7 +159,7 @@ def test_each_server_has_its_own_result(world: World) -> None:
     lease = copied(world)
     world.boot(lease, name="quick")
     run_until(world, world.hour(1.9))
-    world.cloud.images.take_to_upload(24 * 3600)
+    take_to_upload(world.cloud, 24 * 3600)
     world.boot(lease, name="slow")
     world.cloud.faults.set(Fault("images.snapshot", error="before", permanent=True, remaining=1))
     run_until(world, world.hour(2))
@@ -206,7 +207,7 @@ def test_what_an_earlier_warning_left_is_handed_over_by_the_next(world: World) -
 def test_a_deletion_hands_over_what_was_being_uploaded(world: World) -> None:
     lease = copied(world)
     world.boot(lease)
-    world.cloud.images.take_to_upload(600)
+    take_to_upload(world.cloud, 600)
     run_until(world, world.hour(2.05))
     world.delete(lease)
     run_for(world, minutes=12)

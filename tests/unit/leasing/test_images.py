@@ -16,6 +16,7 @@ from leasehold.cloud.sandbox.tables import servers, snapshots
 from leasehold.db.tables import outbox
 from leasehold.model.states import EventStatus, EventType, LeaseStatus
 from tests.factory import flavors, hosts, instances, run_for, run_manager, run_until
+from tests.mishaps import fail_upload, take_to_upload
 from tests.unit.leasing.looking import findings, in_database
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def test_a_lease_extended_after_its_warning_has_images_of_the_new_end(world: Wor
 def test_the_warning_is_told_when_it_comes_and_done_when_its_images_are_complete(world: World) -> None:
     lease = copied(world)
     world.boot(lease)
-    world.cloud.images.take_to_upload(600)
+    take_to_upload(world.cloud, 600)
     run_until(world, world.hour(2))
     assert told(world)[-1] == "lease.event.before_end_lease"
     assert warning(world, lease) is EventStatus.IN_PROGRESS
@@ -102,7 +103,7 @@ def test_images_of_instances_are_made_before_the_end_and_waited_for(patient: Wor
     assert (statuses(patient, lease), warning(patient, lease)) == ([COMPLETE], EventStatus.DONE)
     patient.amend(lease, end=4, before_end=3.5)
     patient.boot(lease, name="two")
-    patient.cloud.images.take_to_upload(2400)
+    take_to_upload(patient.cloud, 2400)
     run_until(patient, patient.hour(4.1))
     assert (patient.status(lease), there(patient)) == ("TERMINATING", {"one", "two"})
     assert "2 images of servers are still being uploaded; the end waits until" in patient.reason(lease)
@@ -114,7 +115,7 @@ def test_images_of_instances_are_made_before_the_end_and_waited_for(patient: Wor
 def test_images_of_instances_that_are_late_are_said_and_not_waited_for_longer(patient: World) -> None:
     lease = patient.active(instances(before_end="snapshot"), end=3)
     patient.boot(lease)
-    patient.cloud.images.take_to_upload(24 * 3600)
+    take_to_upload(patient.cloud, 24 * 3600)
     run_until(patient, patient.hour(3.6))
     assert (patient.status(lease), there(patient)) == ("TERMINATED", set())
     assert "without 1 of the images of its servers" in patient.reason(lease)
@@ -130,9 +131,9 @@ def test_instances_have_images_only_if_they_are_asked_for(world: World) -> None:
 def test_an_image_that_fails_is_made_again_while_the_warning_stands(world: World) -> None:
     lease = copied(world)
     world.boot(lease)
-    world.cloud.images.take_to_upload(600)
+    take_to_upload(world.cloud, 600)
     run_until(world, world.hour(2.1))
-    world.cloud.images.fail(images(world, lease)[0].id)
+    fail_upload(world.cloud, images(world, lease)[0].id)
     run_for(world, minutes=2)
     assert sorted(statuses(world, lease)) == [FAILED, SAVING]
     run_until(world, world.hour(3))
@@ -160,7 +161,7 @@ def test_a_server_of_which_no_image_can_be_made_holds_up_no_warning(world: World
 def test_the_end_waits_for_an_image_that_is_being_uploaded(patient: World) -> None:
     lease = copied(patient)
     patient.boot(lease)
-    patient.cloud.images.take_to_upload(3600 + 600)
+    take_to_upload(patient.cloud, 3600 + 600)
     run_until(patient, patient.hour(3) + timedelta(minutes=5))
     assert (patient.status(lease), there(patient), statuses(patient, lease)) == ("TERMINATING", {"server"}, [SAVING])
     reason = patient.reason(lease)
@@ -176,11 +177,11 @@ def test_meanwhile_servers_with_a_complete_image_go_and_the_host_stays(patient: 
     lease = copied(patient)
     patient.boot(lease, name="quick")
     run_until(patient, patient.hour(1.9))
-    patient.cloud.images.take_to_upload(3600 + 600)
+    take_to_upload(patient.cloud, 3600 + 600)
     run_until(patient, patient.hour(2))
     slow = images(patient, lease)[0]
     assert slow.status == SAVING
-    patient.cloud.images.take_to_upload(0)
+    take_to_upload(patient.cloud, 0)
     patient.boot(lease, name="booted after the warning")
     run_until(patient, patient.hour(3) + timedelta(minutes=1))
     assert there(patient) == {"quick"}
@@ -194,7 +195,7 @@ def test_the_end_goes_on_without_images_in_the_end_and_says_so(
     lease = copied(patient)
     server = patient.boot(lease)
     following = patient.lease(hosts(5), start=3, end=4)
-    patient.cloud.images.take_to_upload(3600 * 24)
+    take_to_upload(patient.cloud, 3600 * 24)
     run_until(patient, patient.hour(3) + WAIT - timedelta(seconds=1))
     assert (patient.get(lease).status, there(patient)) == (LeaseStatus.TERMINATING, {"server"})
     run_until(patient, patient.hour(3) + WAIT + timedelta(minutes=3))
@@ -212,7 +213,7 @@ def test_an_end_that_was_decided_goes_on_without_waiting_again(patient: World) -
     """The decision, stored before the first server is deleted, survives a crash between two deletions."""
     lease = copied(patient)
     patient.boot(lease)
-    patient.cloud.images.take_to_upload(3600 * 24)
+    take_to_upload(patient.cloud, 3600 * 24)
     patient.cloud.servers.take_to("delete", 120)
     run_until(patient, patient.hour(3) + WAIT + timedelta(minutes=10))
     assert patient.get(lease).status is LeaseStatus.TERMINATED
@@ -233,7 +234,7 @@ def test_what_is_booted_after_the_warning_has_an_image_before_the_end_deletes_it
     )
     names = {world.boot(lease, name=name).id: name for name in ("runs", "suspended")}
     world.execute(update(servers).where(servers.c.name == "suspended").values(status="SUSPENDED"))
-    world.cloud.images.take_to_upload(600)
+    take_to_upload(world.cloud, 600)
     run_until(world, world.hour(0.6))
     assert (world.status(lease), there(world)) == ("TERMINATING", set(names.values()))
     assert not audited(world)
@@ -283,7 +284,7 @@ def test_nothing_comes_to_a_lease_that_waits_for_its_images(patient: World) -> N
     """The end would delete it without an image."""
     lease = copied(patient)
     patient.boot(lease)
-    patient.cloud.images.take_to_upload(2 * 3600)
+    take_to_upload(patient.cloud, 2 * 3600)
     run_until(patient, patient.hour(3.1))
     late = patient.cloud.servers.boot("late", lease.project_id, "m1.small", [lease.reservations[0].id])
     assert (patient.status(lease), late.service_host) == ("TERMINATING", None)
@@ -292,7 +293,7 @@ def test_nothing_comes_to_a_lease_that_waits_for_its_images(patient: World) -> N
 def test_a_manager_that_was_away_at_the_warning_takes_the_images_at_the_end(patient: World) -> None:
     lease = copied(patient)
     patient.boot(lease)
-    patient.cloud.images.take_to_upload(300)
+    take_to_upload(patient.cloud, 300)
     patient.clock.set(patient.hour(5))
     run_manager(patient)
     assert (there(patient), statuses(patient, lease)) == ({"server"}, [SAVING])
@@ -304,7 +305,7 @@ def test_a_manager_that_was_away_at_the_warning_takes_the_images_at_the_end(pati
 def test_a_deletion_waits_for_what_is_being_uploaded_and_starts_no_more(patient: World) -> None:
     lease = copied(patient)
     patient.boot(lease)
-    patient.cloud.images.take_to_upload(600)
+    take_to_upload(patient.cloud, 600)
     run_until(patient, patient.hour(2.05))
     patient.boot(lease, name="not copied")
     patient.delete(lease)
@@ -317,7 +318,7 @@ def test_a_deletion_waits_for_what_is_being_uploaded_and_starts_no_more(patient:
 def test_a_deletion_waits_no_longer_than_an_end_does(patient: World) -> None:
     lease = copied(patient)
     patient.boot(lease)
-    patient.cloud.images.take_to_upload(3600 * 24)
+    take_to_upload(patient.cloud, 3600 * 24)
     run_until(patient, patient.hour(2.05))
     patient.delete(lease)
     run_for(patient, seconds=WAIT.total_seconds() - 30)
@@ -329,7 +330,7 @@ def test_a_deletion_waits_no_longer_than_an_end_does(patient: World) -> None:
 def test_a_deletion_before_the_warning_waits_for_nothing(patient: World) -> None:
     lease = copied(patient)
     patient.boot(lease)
-    patient.cloud.images.take_to_upload(600)
+    take_to_upload(patient.cloud, 600)
     patient.delete(lease)
     run_manager(patient)
     assert (patient.exists(lease), there(patient), images(patient, lease)) == (False, set(), [])

@@ -20,6 +20,7 @@ from leasehold.model.finding import FindingKind
 from leasehold.model.resource import FLOATING_IP, Health
 from leasehold.model.states import LeaseStatus
 from tests.factory import NETWORK, floating_ips, run_for
+from tests.mishaps import put_port, remove_port
 from tests.unit.leasing.looking import AT_ONCE, findings
 from tests.unit.leasing.test_heal import flags
 from tests.unit.leasing.test_heal_missing import WHOLE
@@ -45,9 +46,9 @@ def health(world: World, address: str = ADDRESS) -> Health:
     return enrolled(world)[address].health
 
 
-def put_port(world: World) -> Callable[[], None]:
-    made = world.cloud.networks.put_port(NETWORK, ADDRESS, GATEWAY)
-    return lambda: world.cloud.networks.remove_port(made.id)
+def put_a_port(world: World) -> Callable[[], None]:
+    made = put_port(world.cloud, NETWORK, ADDRESS, GATEWAY)
+    return lambda: remove_port(world.cloud, made.id)
 
 
 def make_it_the_gateway(world: World) -> Callable[[], None]:
@@ -60,7 +61,7 @@ def make_it_the_gateway(world: World) -> Callable[[], None]:
     return lambda: change("203.0.113.1")
 
 
-@pytest.mark.parametrize("take", [put_port, make_it_the_gateway])
+@pytest.mark.parametrize("take", [put_a_port, make_it_the_gateway])
 def test_an_address_that_is_taken_is_replaced_and_can_be_leased_again(
     world: World, take: Callable[[World], Callable[[], None]]
 ) -> None:
@@ -79,7 +80,7 @@ def test_an_address_that_is_taken_is_replaced_and_can_be_leased_again(
 
 def test_an_address_that_its_lease_has_is_not_taken(world: World) -> None:
     lease = world.active(floating_ips(), end=2)
-    put_beside = world.cloud.networks.put_port(NETWORK, "203.0.113.240")
+    put_beside = put_port(world.cloud, NETWORK, "203.0.113.240")
     check_once(world.service)
     assert (set(world.holds(lease)), health(world)) == ({ADDRESS}, Health.HEALTHY)
     assert put_beside.address not in enrolled(world)
@@ -87,14 +88,14 @@ def test_an_address_that_its_lease_has_is_not_taken(world: World) -> None:
 
 def test_an_address_is_taken_on_its_own_network_only(world: World) -> None:
     world.execute(sandbox.networks.insert().values(id="another", name="another"))
-    world.cloud.networks.put_port("another", ADDRESS)
+    put_port(world.cloud, "another", ADDRESS)
     check_once(world.service)
     assert health(world) is Health.HEALTHY
 
 
 @pytest.mark.parametrize("permanent", [False, True])
 def test_while_the_cloud_does_not_say_who_has_it_an_address_keeps_its_state(world: World, *, permanent: bool) -> None:
-    give_back = put_port(world)
+    give_back = put_a_port(world)
     world.cloud.faults.set(Fault("networks.ports_at", error="before", permanent=permanent))
     assert check_health(world.service).silent == {FLOATING_IP}
     assert health(world) is Health.HEALTHY
@@ -109,13 +110,13 @@ def test_while_the_cloud_does_not_say_who_has_it_an_address_keeps_its_state(worl
 
 def test_an_address_that_is_taken_is_not_enrolled(world: World) -> None:
     free = "203.0.113.210"
-    port = world.cloud.networks.put_port(NETWORK, free, GATEWAY)
+    port = put_port(world.cloud, NETWORK, free, GATEWAY)
     asked = {"floating_network_id": NETWORK, "floating_ip_address": free}
     with pytest.raises(InUseError, match=rf"^The address {free} is in use in this network by .* gateway") as caught:
         enrol(world.service, FLOATING_IP, asked)
     assert caught.value.field == "floating_ip_address"
     assert port.id not in str(caught.value)
-    world.cloud.networks.remove_port(port.id)
+    remove_port(world.cloud, port.id)
     world.cloud.faults.set(Fault("networks.ports_at", error="before"))
     with pytest.raises(CloudUnavailableError):
         enrol(world.service, FLOATING_IP, asked)
@@ -128,20 +129,20 @@ def test_a_start_says_that_the_address_is_taken_and_goes_on_when_it_is_free(
 ) -> None:
     """The log names the port to the operator, the lease's owner is not told whose it is."""
     caplog.set_level(logging.WARNING)
-    port = world.cloud.networks.put_port(NETWORK, ADDRESS, GATEWAY)
+    port = put_port(world.cloud, NETWORK, ADDRESS, GATEWAY)
     lease = world.active(floating_ips(required_floatingips=[ADDRESS]), start=0, end=1)
     what = "something that is no floating IP, such as the gateway of a router or a port of a server"
     assert world.get(lease).status is LeaseStatus.STARTING
     assert world.reason(lease) == f"Waiting for the cloud: address {ADDRESS} is in use in its network by {what}."
     waits = f"waits for address {ADDRESS}, which port {port.id} ({GATEWAY}) of network {NETWORK} has"
     assert any(waits in message for message in caplog.messages)
-    world.cloud.networks.remove_port(port.id)
+    remove_port(world.cloud, port.id)
     run_for(world, minutes=2)
     assert world.get(lease).status is LeaseStatus.ACTIVE
 
 
 def test_the_audit_names_the_port_and_leaves_it_to_the_operator(world: World) -> None:
-    give_back = put_port(world)
+    give_back = put_a_port(world)
     (port,) = world.cloud.networks.ports_at(NETWORK, [ADDRESS])
     (finding,) = findings(world)
     assert (finding.kind, finding.subject, finding.mend) == (FindingKind.PLACE, enrolled(world)[ADDRESS].id, None)

@@ -18,7 +18,7 @@ from leasehold.cloud.ports import (
     Image,
 )
 from leasehold.cloud.sandbox.faults import verb
-from leasehold.cloud.sandbox.port import STILL_THERE, Port, change_setting, setting
+from leasehold.cloud.sandbox.port import STILL_THERE, Port, setting
 from leasehold.cloud.sandbox.tables import image_owners, servers, snapshots
 from leasehold.db.engine import reading, writing
 
@@ -43,7 +43,6 @@ _COPIED = frozenset({"ACTIVE", "SUSPENDED"})
 _OF_SHELVED = _OF_SERVER.where(snapshots.c.reservation_id == "", _OWNER == SERVICE)
 """An image of a reservation names it; what shelving has made names none."""
 _FORGET = delete(snapshots).where(snapshots.c.id.in_(bindparam("numbers", expanding=True)))
-_FAIL = update(snapshots).where(snapshots.c.id == bindparam("number")).values(failed=True)
 _LOSE = update(snapshots).values(failed=True)
 _LOSE = _LOSE.where(snapshots.c.server_id == bindparam("server"), snapshots.c.ready_at > bindparam("now"))
 
@@ -94,15 +93,6 @@ class SandboxImages(Port):
         """Return the images that were made of a server, oldest first."""
         with reading(self.engine) as connection:
             return _read(connection, _OF_SERVER, {"server": server_id}, self.clock())
-
-    def take_to_upload(self, seconds: float) -> None:
-        """Complete every image that is started from now on after `seconds`; 0 means at once."""
-        change_setting(self.engine, UPLOAD_SECONDS, seconds)
-
-    def fail(self, image_id: str) -> None:
-        """Make the upload of an image fail."""
-        with writing(self.engine) as connection:
-            connection.execute(_FAIL, {"number": image_id})
 
 
 def keep_shelved(connection: Connection, server_id: str, name: str, now: datetime, ready_at: datetime) -> None:

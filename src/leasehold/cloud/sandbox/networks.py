@@ -65,8 +65,6 @@ _PORTS = (
     .where(ports.c.network_id == bindparam("network"), ports.c.address.in_(bindparam("ips", expanding=True)))
     .order_by(ports.c.address)
 )
-_ADD_PORT = insert(ports)
-_DELETE_PORT = delete(ports).where(ports.c.id == bindparam("number"))
 _FIELDS = ("id", "network_id", "address", "project_id", "port_id")
 
 
@@ -151,24 +149,6 @@ class SandboxNetworks(Port):
         with writing(self.engine) as connection:
             connection.execute(_DELETE_TAGS, {"number": floating_ip_id})
             connection.execute(_DELETE, {"number": floating_ip_id})
-
-    def put_port(self, network_id: str, address: str, owner: str = "") -> NetworkPort:
-        """Give an address to a port, as an administrator or a router does.
-
-        Raises CloudTransientError if something has the address, and CloudPermanentError for an invalid one.
-        """
-        made = NetworkPort(str(uuid4()), network_id, _text(address), owner)
-        with writing(self.engine) as connection:
-            if _at_address(connection, network_id, address) or _ports_at(connection, network_id, [address]):
-                raise CloudTransientError(f"sandbox networks: {address} is in use")
-            values = {"id": made.id, "network_id": network_id, "address": made.address, "owner": owner}
-            connection.execute(_ADD_PORT, values)
-        return made
-
-    def remove_port(self, port_id: str) -> None:
-        """Remove a port; does nothing when it is gone."""
-        with writing(self.engine) as connection:
-            connection.execute(_DELETE_PORT, {"number": port_id})
 
 
 def _check_subnet(connection: Connection, network_id: str, subnet_id: str, address: str) -> None:

@@ -49,45 +49,27 @@ class InstanceDriver(SlotsDriver[InstanceRequest], ActingForCaller):
 
     def wants_caller(self, cloud: Cloud, reservation: Reservation, request: InstanceRequest) -> bool:
         """Return whether the reservation's server group has to be made, replaced or removed."""
-        return cloud.server_groups is not None and lacks_group(reservation, request.affinity)
+        if cloud.server_groups is None or reservation.request.get(SERVER_GROUP):
+            return False
+        lacks_group = request.affinity is not None and group_of(reservation) is None
+        return lacks_group or request.affinity != reservation.cloud.get(TOGETHER)
 
     def act_for_caller(
         self, cloud: Cloud, reservation: Reservation, request: InstanceRequest, token: str | None
     ) -> Mapping[str, Any]:
-        """Make a server group for the affinity, and return its facts."""
-        return make_group(cloud, reservation, request.affinity, token)
+        """Make a group for the affinity in the token's project and return its facts; without either, of no group."""
+        affinity = request.affinity
+        if affinity is None or token is None or cloud.server_groups is None:
+            return {SERVER_GROUP: None, TOGETHER: None}
+        group = cloud.server_groups.create(mark_of(reservation.id), together=affinity, token=token)
+        return {SERVER_GROUP: group, TOGETHER: affinity}
 
     def discard(self, cloud: Cloud, facts: Mapping[str, Any]) -> None:
-        """Remove the server group that the facts name, if any."""
-        remove_group(cloud, facts)
-
-
-def lacks_group(reservation: Reservation, affinity: bool | None) -> bool:  # noqa: FBT001 - a tri-state of the contract
-    """Return whether the reservation's group, or the lack of one, does not match the requested affinity."""
-    if reservation.request.get(SERVER_GROUP):
-        return False
-    return affinity != reservation.cloud.get(TOGETHER) or (affinity is not None and group_of(reservation) is None)
-
-
-def make_group(
-    cloud: Cloud,
-    reservation: Reservation,
-    affinity: bool | None,  # noqa: FBT001 - as above
-    token: str | None,
-) -> Mapping[str, Any]:
-    """Make a group for the affinity in the token's project and return its facts; without either, facts of no group."""
-    if affinity is None or token is None or cloud.server_groups is None:
-        return {SERVER_GROUP: None, TOGETHER: None}
-    group = cloud.server_groups.create(mark_of(reservation.id), together=affinity, token=token)
-    return {SERVER_GROUP: group, TOGETHER: affinity}
-
-
-def remove_group(cloud: Cloud, facts: Mapping[str, Any]) -> None:
-    """Remove the group that these facts name, if any; a failure is only logged."""
-    group = facts.get(SERVER_GROUP)
-    if group is None or cloud.server_groups is None:
-        return
-    try:
-        cloud.server_groups.delete(group)
-    except CloudError as error:
-        log.warning("The unused server group %s could not be removed, so delete it by hand: %s", group, error)
+        """Remove the server group that the facts name, if any; a failure is only logged."""
+        group = facts.get(SERVER_GROUP)
+        if group is None or cloud.server_groups is None:
+            return
+        try:
+            cloud.server_groups.delete(group)
+        except CloudError as error:
+            log.warning("The unused server group %s could not be removed, so delete it by hand: %s", group, error)

@@ -28,24 +28,23 @@ from leasehold.resource_types.slots.names import (
     group_of,
     resource_class,
 )
-from leasehold.resource_types.slots.objects import objects_of_slots, remove_class, remove_object, slots_in_use
+from leasehold.resource_types.slots.objects import SlotObjects, remove_class
 from leasehold.resource_types.slots.room import amounts_of, listed, make_room
 from leasehold.resource_types.strategy import load_strategy
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Mapping
 
     from leasehold.cloud.ports import Aggregate, Cloud, Flavor, Server
     from leasehold.resource_types.driver import Convergence, Holding
     from leasehold.resource_types.end_actions.awaiting import Awaited
-    from leasehold.resource_types.look import CloudObject, Look
     from leasehold.resource_types.records import Records
 
 
 R = TypeVar("R")
 
 
-class SlotsDriver(Driver[R], HoldingServers, CleaningUp):
+class SlotsDriver(Driver[R], SlotObjects, HoldingServers, CleaningUp):
     """Keeps a flavor, an aggregate and a resource class for each reservation."""
 
     def started(self, cloud: Cloud, job: Convergence[R], records: Records) -> None:
@@ -131,18 +130,6 @@ class SlotsDriver(Driver[R], HoldingServers, CleaningUp):
         """Do the end actions that the reservation asks for with its servers."""
         chain = chain_of(job.reservation.ending.before_end, job.settings)
         return chain.warn(cloud, job, _kept_somewhere(cloud, job)) if chain else {}
-
-    def objects(self, look: Look) -> Iterable[CloudObject]:
-        """Yield aggregates, flavors, resource classes and server groups."""
-        return objects_of_slots(look)
-
-    def in_use(self, look: Look, thing: CloudObject) -> bool:
-        """Return whether servers use the object."""
-        return slots_in_use(look, thing)
-
-    def remove(self, look: Look, thing: CloudObject) -> None:
-        """Remove the object."""
-        remove_object(look, thing)
 
 
 def converge_slots(

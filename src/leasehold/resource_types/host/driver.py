@@ -42,6 +42,7 @@ from leasehold.resource_types.host.moving import (
 from leasehold.resource_types.host.strangers import audit_strangers
 from leasehold.resource_types.late_boots import delete_late_boots
 from leasehold.resource_types.slots import aggregates
+from leasehold.resource_types.slots.hosts import members_of, on_hosts
 from leasehold.resource_types.slots.room import amounts_of
 
 if TYPE_CHECKING:
@@ -75,12 +76,25 @@ class HostDriver(
     def sized_guests(
         self, cloud: Cloud, settings: CloudSettings, resources: Sequence[Resource]
     ) -> Mapping[int, Sequence[Guest]]:
-        """Return the servers on the hosts, with what their flavors say of their sizes."""
-        return sized(cloud, settings, self.guests(cloud, resources))
+        """Return the servers on the hosts, with what their flavors, each asked for once, say of their sizes."""
+        servers = self.guests(cloud, resources)
+        wanted = {server.flavor_id for found in servers.values() for server in found}
+        flavors = {each: cloud.flavors.get(each) for each in sorted(wanted)}
+        sizes = {each: None if flavor is None else amounts_of(flavor) for each, flavor in flavors.items()}
+        return {
+            number: [
+                Guest(each.id, each.status, stays_on_draw(each, settings), sizes[each.flavor_id], each.created_at)
+                for each in found
+            ]
+            for number, found in servers.items()
+        }
 
     def room(self, cloud: Cloud, resource: Resource) -> Room:
-        """Return what Placement has left for servers on the host."""
-        return room_on(cloud, resource.attributes["hypervisor_hostname"])
+        """Return what Placement would still give to servers on the host, by resource class."""
+        hostname = resource.attributes["hypervisor_hostname"]
+        inventories, used = cloud.providers.inventories(hostname), cloud.providers.usages(hostname)
+        free = {name: max(0, each.capacity - used.get(name, 0)) for name, each in inventories.items()}
+        return Room(free, {name: each.max_unit for name, each in inventories.items()})
 
     def reports(self, cloud: Cloud, resources: Sequence[Resource], records: Records) -> Mapping[int, Report]:  # noqa: ARG002 - the driver's contract
         """Return how the hypervisors are, found by hostname: numbers repeat from cell to cell (resources §7.2)."""
@@ -140,22 +154,16 @@ class HostDriver(
 
     def occupied(self, cloud: Cloud, job: Convergence[HostRequest]) -> frozenset[int]:
         """Return the allocations on vacated hosts that are still in the aggregate, because they have servers."""
-        aggregate = cloud.aggregates.get(job.name)
-        members = aggregate.hosts if aggregate else frozenset[str]()
-        return frozenset(each.allocation_id for each in job.left if each.resource.attributes["service_name"] in members)
+        return on_hosts(job.left, members_of(cloud, job.name))
 
     def kept(self, cloud: Cloud, job: Convergence[HostRequest]) -> frozenset[int]:
         """Return the allocations on hosts that are still in the aggregate."""
-        aggregate = cloud.aggregates.get(job.name)
-        members = aggregate.hosts if aggregate else frozenset[str]()
-        held = job.all_holdings
-        return frozenset(each.allocation_id for each in held if each.resource.attributes["service_name"] in members)
+        return on_hosts(job.all_holdings, members_of(cloud, job.name))
 
     def used(self, cloud: Cloud, job: Convergence[HostRequest]) -> frozenset[int]:
         """Return the allocations on hosts that have servers; one listing for all of them."""
-        used = {server.service_host for server in cloud.servers.on_hosts(names_of(job.holdings))}
-        held = job.holdings
-        return frozenset(each.allocation_id for each in held if each.resource.attributes["service_name"] in used)
+        there = cloud.servers.on_hosts(names_of(job.holdings))
+        return on_hosts(job.holdings, {server.service_host for server in there})
 
     def uses(self, cloud: Cloud, job: Convergence[HostRequest]) -> Mapping[int, Collection[ResourceUser]]:
         """Return the servers on the hosts, of every project; one listing for all of them."""
@@ -170,36 +178,10 @@ class HostDriver(
     def before_end(self, cloud: Cloud, job: Convergence[HostRequest]) -> Mapping[str, Any]:
         """Do the end actions that the reservation asks for with the servers on its hosts."""
         chain = chain_of(job.request.before_end, job.settings)
-        if not chain:
-            return {}
-        aggregate = cloud.aggregates.get(job.name)
-        return chain.warn(cloud, job, servers_on(cloud, aggregate.hosts if aggregate else ()))
+        return chain.warn(cloud, job, servers_on(cloud, members_of(cloud, job.name))) if chain else {}
 
 
 def _binary(payload: Mapping[str, Any]) -> Any:
     """Return which program the service is; None if the payload does not say, as for one that is not versioned."""
     data = payload.get("nova_object.data")
     return data.get("binary") if isinstance(data, dict) else None
-
-
-def sized(
-    cloud: Cloud, settings: CloudSettings, servers: Mapping[int, Sequence[Server]]
-) -> Mapping[int, Sequence[Guest]]:
-    """Return the servers on each host with their sizes; each flavor is asked for once."""
-    wanted = {server.flavor_id for found in servers.values() for server in found}
-    flavors = {each: cloud.flavors.get(each) for each in sorted(wanted)}
-    sizes = {each: None if flavor is None else amounts_of(flavor) for each, flavor in flavors.items()}
-    return {
-        number: [
-            Guest(each.id, each.status, stays_on_draw(each, settings), sizes[each.flavor_id], each.created_at)
-            for each in found
-        ]
-        for number, found in servers.items()
-    }
-
-
-def room_on(cloud: Cloud, hostname: str) -> Room:
-    """Return what Placement would still give to servers on a host, by resource class."""
-    inventories, used = cloud.providers.inventories(hostname), cloud.providers.usages(hostname)
-    free = {name: max(0, each.capacity - used.get(name, 0)) for name, each in inventories.items()}
-    return Room(free, {name: each.max_unit for name, each in inventories.items()})

@@ -13,6 +13,7 @@ from leasehold.model.membership import Membership
 from leasehold.resource_types.capabilities import Enumerable, Exclusive, Placed, Surveyed
 from leasehold.resource_types.enrolment import Discovery, Report
 from leasehold.resource_types.fields import Identifier, RequestBody
+from leasehold.resource_types.slots.hosts import members_of
 from leasehold.resource_types.slots.names import child_provider
 
 if TYPE_CHECKING:
@@ -183,8 +184,7 @@ class HostEnrolment(Enumerable, Exclusive, Placed, Surveyed):
 
     def is_leased(self, cloud: Cloud, attributes: Mapping[str, Any], reservation_ids: Collection[str]) -> bool:
         """Return whether the host is in the aggregate of one of these reservations."""
-        aggregates = (cloud.aggregates.get(name) for name in reservation_ids)
-        return any(found is not None and attributes["service_name"] in found.hosts for found in aggregates)
+        return any(attributes["service_name"] in members_of(cloud, name) for name in reservation_ids)
 
     def users(self, cloud: Cloud, attributes: Mapping[str, Any]) -> str | None:
         """Return how many servers there are."""

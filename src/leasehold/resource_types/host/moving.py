@@ -15,6 +15,7 @@ from leasehold.resource_types.end_actions.awaiting import NOTHING_AWAITED, Await
 from leasehold.resource_types.end_actions.chain import chain_of
 from leasehold.resource_types.host.emptying import await_end, is_unused, prove_empty
 from leasehold.resource_types.outliving import closed, say_living
+from leasehold.resource_types.slots.hosts import members_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -31,8 +32,7 @@ def on_the_way(cloud: Cloud, job: Convergence[HostRequest], aggregate: Aggregate
     """
     if job.reservation.status is ReservationStatus.PENDING or not aggregate.hosts:
         return aggregate.hosts
-    pool = cloud.aggregates.get(job.settings.freepool)
-    return pool.hosts if pool else frozenset()
+    return members_of(cloud, job.settings.freepool)
 
 
 def leave(cloud: Cloud, job: Convergence[HostRequest], host: str) -> None:

@@ -20,6 +20,7 @@ from leasehold.resource_types.end_actions.awaiting import NOTHING_AWAITED
 from leasehold.resource_types.end_actions.chain import chain_of
 from leasehold.resource_types.late_boots import delete_late_boots
 from leasehold.resource_types.outliving import say_living
+from leasehold.resource_types.slots.hosts import members_of, on_hosts
 from leasehold.resource_types.slots.names import (
     RESERVATION_KEY,
     TENANT_KEY,
@@ -89,10 +90,8 @@ class SlotsDriver(Driver[R], SlotObjects, HoldingServers, CleaningUp):
 
     def kept(self, cloud: Cloud, job: Convergence[R]) -> frozenset[int]:
         """Return the allocations on hosts that have servers of the reservation, or from which it is not withdrawn."""
-        aggregate = cloud.aggregates.get(job.name)
-        used = {server.service_host for server in cloud.servers.with_flavor(job.name)} | (
-            aggregate.hosts if aggregate else set()
-        )
+        members = members_of(cloud, job.name)
+        used = {server.service_host for server in cloud.servers.with_flavor(job.name)} | members
         return frozenset(
             held.allocation_id
             for held in job.all_holdings
@@ -101,9 +100,7 @@ class SlotsDriver(Driver[R], SlotObjects, HoldingServers, CleaningUp):
 
     def used(self, cloud: Cloud, job: Convergence[R]) -> frozenset[int]:
         """Return the allocations on hosts that have servers of the reservation."""
-        used = {server.service_host for server in _booted(cloud, job)}
-        held = job.holdings
-        return frozenset(each.allocation_id for each in held if each.resource.attributes["service_name"] in used)
+        return on_hosts(job.holdings, {server.service_host for server in _booted(cloud, job)})
 
     def uses(self, cloud: Cloud, job: Convergence[R]) -> Mapping[int, Collection[ResourceUser]]:
         """Return the servers of the reservation on each host."""
@@ -272,8 +269,7 @@ def _dissolve(cloud: Cloud, job: Convergence[Any]) -> Mapping[str, Any]:
         _let_live(cloud, job, awaited)
     removes = partial(_remove_servers, cloud, job, kept=awaited.servers)
     do_all([partial(_close, cloud, job), awaited.say, removes])
-    aggregate = cloud.aggregates.get(name)
-    members = sorted(aggregate.hosts) if aggregate else []
+    members = sorted(members_of(cloud, name))
     names = {holding.resource.attributes["hypervisor_hostname"] for holding in job.all_holdings}
     providers = sorted(child_provider(hostname) for hostname in names)
     group = group_of(job.reservation)

@@ -7,14 +7,13 @@ host leaves the other aggregate or its servers are gone.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from sqlalchemy import and_, bindparam, delete, exists, insert, select, update
 
 from leasehold.cloud.ports import Aggregate, CloudPermanentError, CloudTransientError, merged
 from leasehold.cloud.sandbox.faults import verb
-from leasehold.cloud.sandbox.port import HOST_NOW, STILL_THERE, Port, is_on
+from leasehold.cloud.sandbox.port import HOST_NOW, STILL_THERE, Port, is_on, with_all
 from leasehold.cloud.sandbox.tables import aggregate_hosts, aggregates, hypervisors, servers
 from leasehold.db.engine import alone, writing
 
@@ -211,15 +210,8 @@ def _check_zone_of_host(host: str, zone: str, present: set[str | None], *, has_s
 
 
 def _to_aggregates(rows: Sequence[RowMapping]) -> list[Aggregate]:
-    """Group the joined rows, one per member, into aggregates in the order of the rows."""
-    hosts: dict[int, set[str]] = defaultdict(set)
-    for row in rows:
-        if row["service_host"] is not None:
-            hosts[row["id"]].add(row["service_host"])
-    firsts = {row["id"]: row for row in rows}
+    """Group the joined rows, one per member, into aggregates."""
     return [
-        Aggregate(
-            id=number, name=row["name"], zone=row["zone"], metadata=row["metadata"], hosts=frozenset(hosts[number])
-        )
-        for number, row in firsts.items()
+        Aggregate(row["id"], row["name"], row["zone"], row["metadata"], hosts)
+        for row, hosts in with_all(rows, "service_host")
     ]

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-_FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
 _PROVIDER_ID = select(providers.c.id).where(providers.c.name == bindparam("provider")).scalar_subquery()
 _USED = (
     select(
@@ -35,7 +34,7 @@ _INVENTORIES = (
     select(
         providers.c.id,
         inventories.c.resource_class,
-        *(inventories.c[field] for field in _FIELDS),
+        *(inventories.c[field] for field in Inventory.__dataclass_fields__),
         func.coalesce(_USED.c.amount, 0).label("used"),
         func.coalesce(_USED.c.servers, 0).label("servers"),
         claims.c.amount.label("ours"),
@@ -86,7 +85,7 @@ def claim_rest(connection: Connection, provider: str, now: datetime) -> frozense
         name, ours = row["resource_class"], row["ours"]
         if name is None:
             continue
-        left = Inventory(**{field: row[field] for field in _FIELDS}).capacity - int(row["used"])
+        left = Inventory(**{field: row[field] for field in Inventory.__dataclass_fields__}).capacity - int(row["used"])
         if left > 0 and ours is not None:
             raised.append({"provider": provider_id, "class_name": name, "new_amount": ours + left})
         elif left > 0:

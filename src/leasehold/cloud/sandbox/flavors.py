@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, delete, insert, select
 
 from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, Flavor
 from leasehold.cloud.sandbox.faults import verb
-from leasehold.cloud.sandbox.port import Port
+from leasehold.cloud.sandbox.port import Port, with_all
 from leasehold.cloud.sandbox.tables import flavor_access, flavors
 from leasehold.db.engine import reading, writing
 
@@ -106,13 +105,6 @@ def find_flavor(connection: Connection, flavor_id: str) -> Flavor | None:
 
 
 def _to_flavors(rows: Sequence[RowMapping]) -> list[Flavor]:
-    """Group the joined rows, one per project with access, into flavors in the order of the rows."""
-    projects: dict[str, set[str]] = defaultdict(set)
-    for row in rows:
-        if row["project_id"] is not None:
-            projects[row["id"]].add(row["project_id"])
-    firsts = {row["id"]: row for row in rows}
-    return [
-        Flavor(**{name: row[name] for name in _FIELDS}, projects=frozenset(projects[flavor_id]))
-        for flavor_id, row in firsts.items()
-    ]
+    """Group the joined rows, one per project with access, into flavors."""
+    grouped = with_all(rows, "project_id")
+    return [Flavor(**{name: row[name] for name in _FIELDS}, projects=projects) for row, projects in grouped]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -21,7 +20,7 @@ from leasehold.cloud.ports import (
     TakenError,
 )
 from leasehold.cloud.sandbox.faults import verb
-from leasehold.cloud.sandbox.port import Port
+from leasehold.cloud.sandbox.port import Port, with_all
 from leasehold.cloud.sandbox.tables import floating_ip_tags, floating_ips, networks, ports, subnets
 from leasehold.db.engine import reading, writing
 
@@ -181,13 +180,5 @@ def _text(address: str) -> str:
 
 
 def _to_floating_ips(rows: Sequence[RowMapping]) -> list[FloatingIp]:
-    """Group the joined rows, one per tag, into floating IPs in the order of the rows."""
-    tags: dict[str, set[str]] = defaultdict(set)
-    for row in rows:
-        if row["tag"] is not None:
-            tags[row["id"]].add(row["tag"])
-    firsts = {row["id"]: row for row in rows}
-    return [
-        FloatingIp(**{name: row[name] for name in _FIELDS}, tags=frozenset(tags[number]))
-        for number, row in firsts.items()
-    ]
+    """Group the joined rows, one per tag, into floating IPs."""
+    return [FloatingIp(**{name: row[name] for name in _FIELDS}, tags=tags) for row, tags in with_all(rows, "tag")]

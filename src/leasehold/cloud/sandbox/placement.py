@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 CUSTOM = "CUSTOM_"
 STANDARD_CLASSES = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
 
-FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
+FIELDS = tuple(Inventory.__dataclass_fields__)
 
 _ALL_PROVIDERS = select(providers.c.name)
 _ALL_CLASSES = select(resource_classes.c.name)

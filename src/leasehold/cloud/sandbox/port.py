@@ -13,9 +13,9 @@ from leasehold.cloud.sandbox import tables
 from leasehold.db.engine import reading, writing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
-    from sqlalchemy import ColumnElement, Connection, Engine
+    from sqlalchemy import ColumnElement, Connection, Engine, RowMapping
 
     from leasehold.cloud.sandbox.faults import Faults
 
@@ -76,6 +76,16 @@ class Port:
         self.engine = engine
         self.faults = faults
         self.clock = clock
+
+
+def with_all(rows: Iterable[RowMapping], many: str) -> list[tuple[RowMapping, frozenset[Any]]]:
+    """Return the first of the joined rows of each id, in their order, with what all rows of the id have in `many`."""
+    found: dict[Any, tuple[RowMapping, set[Any]]] = {}
+    for row in rows:
+        there = found.setdefault(row["id"], (row, set()))[1]
+        if row[many] is not None:
+            there.add(row[many])
+    return [(first, frozenset(there)) for first, there in found.values()]
 
 
 def setting(connection: Connection, name: str, default: Any) -> Any:

@@ -11,8 +11,7 @@ from leasehold.cloud.sandbox.boots import ROW, hosts_for, use, wants
 from leasehold.cloud.sandbox.faults import database_errors
 from leasehold.cloud.sandbox.port import SCHEDULER, locked
 from leasehold.cloud.sandbox.scheduler import choose
-from leasehold.cloud.sandbox.shelving import OFFLOADED
-from leasehold.cloud.sandbox.suspending import SUSPENDED
+from leasehold.cloud.sandbox.stopping import OFFLOADED, SUSPENDED
 from leasehold.cloud.sandbox.tables import image_owners, servers, shelved, snapshots, suspended
 from leasehold.db.engine import writing
 

@@ -24,8 +24,7 @@ from leasehold.cloud.sandbox.port import (
     setting,
     utc_now,
 )
-from leasehold.cloud.sandbox.shelving import OFFLOADED, SHELVED, offload, shelve
-from leasehold.cloud.sandbox.suspending import SUSPENDED, suspend
+from leasehold.cloud.sandbox.stopping import OFFLOADED, SHELVED, SUSPENDED, offload, shelve, suspend
 from leasehold.cloud.sandbox.tables import servers, shelved, suspended
 from leasehold.db.engine import alone, reading, writing
 from leasehold_nova.decision import FilterOptions

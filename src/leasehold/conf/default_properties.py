@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
-from leasehold.conf.errors import ConfigurationError
+from leasehold.conf.errors import ConfigurationError, unusable
 from leasehold.model.errors import MalformedExpressionError
 from leasehold.model.properties import parse
 
@@ -50,4 +50,4 @@ def _expression(name: str, value: Any) -> str:
 
 
 def _error(what: str) -> ConfigurationError:
-    return ConfigurationError(f"The configuration cannot be used: {NAME} {what}. Write it as {EXAMPLE}.")
+    return unusable(f"{NAME} {what}. Write it as {EXAMPLE}.")

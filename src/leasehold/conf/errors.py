@@ -8,3 +8,8 @@ LONE_DOLLAR = "a $ in a value, as in a password, refers to another option, and n
 
 class ConfigurationError(Exception):
     """The service cannot start with these settings; the message says which one to change and how."""
+
+
+def unusable(what: str) -> ConfigurationError:
+    """Return the error of a value that cannot be used; `what` says which, why, and what to write."""
+    return ConfigurationError(f"The configuration cannot be used: {what}")

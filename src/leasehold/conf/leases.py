@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from oslo_config import cfg, types
 
 from leasehold.conf import default_properties, external
-from leasehold.conf.errors import ConfigurationError
+from leasehold.conf.errors import unusable
 from leasehold.conf.options import MOST, YEAR, read_fields, take_defaults
 from leasehold.conf.settings import LeaseSettings, LimitSettings
 from leasehold.model.resource import HOST
@@ -324,14 +324,12 @@ def _read_lead_times(texts: Iterable[str], of_hosts: int) -> Mapping[str, timede
     """
     found = _by_type("lead_time_by_type", texts, "SECONDS", YEAR)
     if of_hosts and found.setdefault(HOST, of_hosts) != of_hosts:
-        message = f"[physical:host] lead_seconds and {HOST} in [DEFAULT] lead_time_by_type differ: set one of them."
-        raise ConfigurationError(_UNUSABLE + message)
+        raise unusable(
+            f"[physical:host] lead_seconds and {HOST} in [DEFAULT] lead_time_by_type differ: set one of them."
+        )
     return (
         {name: timedelta(minutes=-(-seconds // 60)) for name, seconds in found.items()} if any(found.values()) else {}
     )
-
-
-_UNUSABLE = "The configuration cannot be used: "
 
 
 def _by_type(option: str, texts: Iterable[str], unit: str, most: int) -> dict[str, int]:
@@ -346,5 +344,5 @@ def _by_type(option: str, texts: Iterable[str], unit: str, most: int) -> dict[st
         else:
             found[name] = int(number)
             continue
-        raise ConfigurationError(_UNUSABLE + message)
+        raise unusable(message)
     return found

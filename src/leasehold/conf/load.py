@@ -23,7 +23,7 @@ from leasehold.conf import (
     metrics,
     region,
 )
-from leasehold.conf.errors import LONE_DOLLAR, ConfigurationError
+from leasehold.conf.errors import LONE_DOLLAR, unusable
 from leasehold.conf.options import MOST, YEAR
 from leasehold.conf.settings import ApiSettings, Settings
 
@@ -115,10 +115,9 @@ def load(
         )
     except cfg.NoSuchOptError:
         # The text of the error holds what follows the dollar, which may be half a password.
-        raise ConfigurationError(f"The configuration cannot be used: {LONE_DOLLAR}") from None
+        raise unusable(LONE_DOLLAR) from None
     except cfg.Error as error:
-        message = f"The configuration cannot be used: {error}"
-        raise ConfigurationError(message) from error
+        raise unusable(str(error)) from error
 
 
 def _check_numbers(conf: cfg.ConfigOpts) -> None:
@@ -129,8 +128,7 @@ def _check_numbers(conf: cfg.ConfigOpts) -> None:
             # What is no whole number is a time for which something waits.
             most = YEAR if isinstance(value, float) else MOST
             if isinstance(value, int | float) and not -most <= value <= most:
-                message = f"The configuration cannot be used: [{group}] {name} is {value}; it may be {most} at most."
-                raise ConfigurationError(message)
+                raise unusable(f"[{group}] {name} is {value}; it may be {most} at most.")
 
 
 def version() -> str:

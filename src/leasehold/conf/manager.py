@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from oslo_config import cfg
 
 from leasehold.conf import metrics
-from leasehold.conf.errors import ConfigurationError
+from leasehold.conf.errors import unusable
 from leasehold.conf.options import YEAR, read_fields, take_defaults
 from leasehold.conf.settings import ManagerSettings, Settings
 from leasehold.model.placing.pool_size import NO_SIZE, Size
@@ -214,8 +214,7 @@ def read(conf: cfg.ConfigOpts) -> ManagerSettings:
 def _read_size(host: Any) -> Size:
     """Return what the reservation pool is to be; raises ConfigurationError for a floor above the ceiling."""
     if host.pool_ceiling is not None and host.pool_ceiling < host.pool_floor:
-        message = f"[physical:host] pool_floor is {host.pool_floor}, more than pool_ceiling: make it smaller."
-        raise ConfigurationError(f"The configuration cannot be used: {message}")
+        raise unusable(f"[physical:host] pool_floor is {host.pool_floor}, more than pool_ceiling: make it smaller.")
     return Size(host.pool_floor, host.pool_ceiling, timedelta(seconds=host.pool_lead_seconds))
 
 
@@ -226,12 +225,12 @@ def _read_rungs(texts: Iterable[str]) -> tuple[int, ...]:
         match = RUNG.fullmatch(text)
         seconds = int(match[1]) * UNITS[match[2]] if match else 0
         if not 1 <= seconds <= YEAR:
-            message = f"[manager] warn_before_end has {text!r}: write a time such as 24h or 40m, of a year at most."
-            raise ConfigurationError(f"The configuration cannot be used: {message}")
+            raise unusable(
+                f"[manager] warn_before_end has {text!r}: write a time such as 24h or 40m, of a year at most."
+            )
         rungs.add(seconds)
     if len(rungs) > MOST_RUNGS:
-        message = f"[manager] warn_before_end has more than {MOST_RUNGS} times."
-        raise ConfigurationError(f"The configuration cannot be used: {message}")
+        raise unusable(f"[manager] warn_before_end has more than {MOST_RUNGS} times.")
     return tuple(sorted(rungs, reverse=True))
 
 
@@ -245,8 +244,9 @@ def _read_forgotten(conf: cfg.ConfigOpts) -> frozenset[str]:
     forgotten = frozenset(types_of(conf.manager.forgotten_plugins))
     both = sorted(forgotten.intersection(read_plugins(conf)))
     if both:
-        message = f"[manager] forgotten_plugins names {', '.join(both)}, which [manager] plugins enables: name it once."
-        raise ConfigurationError(f"The configuration cannot be used: {message}")
+        raise unusable(
+            f"[manager] forgotten_plugins names {', '.join(both)}, which [manager] plugins enables: name it once."
+        )
     return forgotten
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from leasehold.cloud.openstack.rest import PAGE
 from leasehold.cloud.ports import COMPLETE, FAILED, RESERVATION_OF_IMAGE, SAVING, Image
 
 if TYPE_CHECKING:
@@ -74,14 +73,8 @@ class OpenStackImages:
         return [_read(row) for row in rows if row.get(RESERVATION_OF_IMAGE) == reservation_id]
 
     def _pages(self, call: str, params: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
-        """Yield images of all projects; a link `next` announces another page."""
-        query: dict[str, Any] = {**params, "limit": PAGE}
-        while True:
-            page = self._glance.get(call, "/images", params=query)
-            yield from page["images"]
-            if "next" not in page:
-                return
-            query["marker"] = page["images"][-1]["id"]
+        """Yield images of all projects."""
+        return self._glance.pages(call, "/images", "images", params=params)
 
 
 def _is_of_shelved(row: Mapping[str, Any]) -> bool:

@@ -91,12 +91,12 @@ class ServiceClient:
     def pages(
         self, call: str, path: str, key: str, version: str | None = None, params: Mapping[str, Any] | None = None
     ) -> Iterator[Any]:
-        """Yield the items of a paginated collection of Nova or Neutron; a link `next` announces another page."""
+        """Yield the items of a paginated collection; a link `next` announces another page, which Glance names alone."""
         query = dict(params or {}, limit=PAGE)
         while True:
             page = self.get(call, path, version, query)
             yield from page[key]
-            if not any(link["rel"] == "next" for link in page.get(f"{key}_links", ())):
+            if "next" not in page and not any(link["rel"] == "next" for link in page.get(f"{key}_links", ())):
                 return
             query["marker"] = page[key][-1]["id"]
 

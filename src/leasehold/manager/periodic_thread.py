@@ -51,9 +51,6 @@ class PeriodicThread(ABC):
             self.run_once()
 
 
-log = logging.getLogger(__name__)
-
-
 class JobThread(PeriodicThread):
     """Does a job again and again, whatever it raises."""
 

@@ -47,7 +47,6 @@ from leasehold.model.draft import LeaseChanges, LeaseDraft, SwapWish
 from leasehold.model.membership import Membership
 from leasehold.model.resource import FLOATING_IP, HOST, Disabling, Restriction
 from leasehold.resource_types.registry import load_types
-from leasehold_nova.decision import FilterOptions
 from tests.locks import watch_locks
 from tests.statements import share_statements
 
@@ -232,9 +231,9 @@ class World:
         return amend.amend_lease(self.service, lease.id, LeaseChanges(**changes))
 
     def with_preemptibles(self) -> World:
-        """Return the same service on a cloud whose scheduler lets preemptible servers onto free hosts."""
-        cloud = sandbox(self.engine, clock=self.clock.now, options=FilterOptions(allow_preemptibles=True))
-        return replace(self, cloud=cloud, service=replace(self.service, cloud=cloud))
+        """Have the cloud's scheduler let preemptible servers onto free hosts."""
+        self.cloud.servers.allow_preemptibles(True)
+        return self
 
     def swap(self, lease: Lease, server: str | None = None, *servers: str, host: str | None = None) -> Lease:
         """Swap the host that has `server`, or the host with this name; `servers` are named besides `server`."""

@@ -17,7 +17,6 @@ from leasehold.cloud.sandbox.boots import BootOrder
 from leasehold.cloud.sandbox.cloud import VERBS, sandbox
 from leasehold.cloud.sandbox.faults import Fault, Faults
 from leasehold.cmd.sandbox import add_commands
-from leasehold_nova.decision import FilterOptions
 from tests.boots import begin_boot, claim_boot, land_boot
 from tests.contract.lab import SandboxLab, unique
 from tests.databases import opened
@@ -358,8 +357,8 @@ def test_isolated_hosts_are_for_their_projects(cloud: SandboxCloud) -> None:
     assert cloud.servers.boot("b", "alt", "m1.small").status == "ERROR"
 
 
-def test_preemptible_servers_use_the_free_pool(sandbox_lab: SandboxLab) -> None:
-    cloud = sandbox(sandbox_lab.engine, options=FilterOptions(allow_preemptibles=True))
+def test_preemptible_servers_use_the_free_pool(cloud: SandboxCloud) -> None:
+    cloud.servers.allow_preemptibles(True)
     cloud.aggregates.add_host("freepool", "cmp-01")
     server = cloud.servers.boot("a", "demo", "m1.small", preemptible=True)
     assert (server.service_host, server.preemptible) == ("cmp-01", True)

@@ -14,13 +14,11 @@ from leasehold.cloud.fenced import fenced
 from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, Inventory
 from leasehold.cloud.sandbox import tables
 from leasehold.cloud.sandbox.boots import BootOrder
-from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.conf.settings import CloudSettings
 from leasehold.db.engine import writing
 from leasehold.model.states import ReservationStatus
 from leasehold.resource_types.driver import Wanted
-from leasehold_nova.decision import FilterOptions
 from tests.boots import begin_boot, claim_boot, land_boot
 from tests.factory import TYPES
 from tests.unit.resource_types.pool import OURS
@@ -51,7 +49,7 @@ def scene(scene_engine: Engine) -> Scene:
 
 def scene_with_preemptibles(engine: Engine) -> Scene:
     scene = Scene(engine)
-    scene.cloud = sandbox(engine, clock=scene.clock.now, options=FilterOptions(allow_preemptibles=True))
+    scene.cloud.servers.allow_preemptibles(True)
     return scene
 
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
-    from leasehold_nova.decision import FilterOptions
-
 VERBS: tuple[str, ...] = tuple(
     name
     for port in (
@@ -60,21 +58,19 @@ def sandbox(
     engine: Engine,
     *,
     clock: Callable[[], datetime] = utc_now,
-    options: FilterOptions | None = None,
     faults_in_force: bool = True,
 ) -> SandboxCloud:
     """Return the sandbox cloud that lives in the engine's database, which has the tables of `sandbox.tables`.
 
     It caches nothing but the faults, for one second, so any number of processes may share a sandbox. `clock` returns
-    aware UTC; `options` are the scheduler filter's (contract nova-filter §1). Without `faults_in_force`, calls through
-    this object ignore all faults, as an administrator's tools need.
+    aware UTC. Without `faults_in_force`, calls through this object ignore all faults, as an administrator's tools need.
     """
     faults = Faults(engine, in_force=faults_in_force)
     return SandboxCloud(
         hypervisors=SandboxHypervisors(engine, faults, clock=clock),
         aggregates=SandboxAggregates(engine, faults, clock=clock),
         flavors=SandboxFlavors(engine, faults, clock=clock),
-        servers=SandboxServers(engine, faults, clock=clock, options=options),
+        servers=SandboxServers(engine, faults, clock=clock),
         images=SandboxImages(engine, faults, clock=clock),
         providers=SandboxProviders(engine, faults, clock=clock),
         networks=SandboxNetworks(engine, faults, clock=clock),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,6 @@ from leasehold.cloud.sandbox.port import (
     is_on,
     locked,
     setting,
-    utc_now,
 )
 from leasehold.cloud.sandbox.stopping import OFFLOADED, SHELVED, SUSPENDED, offload, shelve, suspend
 from leasehold.cloud.sandbox.tables import servers, shelved, suspended
@@ -30,12 +28,10 @@ from leasehold.db.engine import alone, reading, writing
 from leasehold_nova.decision import FilterOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-    from datetime import datetime
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from sqlalchemy import Connection, Engine, Select
+    from sqlalchemy import Connection, Select
 
-    from leasehold.cloud.sandbox.faults import Faults
 
 DELETE_SECONDS = "server_delete_seconds"
 PREEMPTIBLES = "allow_preemptibles"
@@ -73,18 +69,6 @@ class SandboxServers(Port):
     """Implements `ports.Servers`, and boots servers as users of a cloud do, for which the port has no verb."""
 
     group = "servers"
-
-    def __init__(
-        self,
-        engine: Engine,
-        faults: Faults,
-        *,
-        clock: Callable[[], datetime] = utc_now,
-        options: FilterOptions | None = None,
-    ) -> None:
-        """Schedule with these filter options; the defaults are the contract's."""
-        super().__init__(engine, faults, clock=clock)
-        self.options = options or FilterOptions()
 
     @verb
     def on_host(self, service_host: str) -> Sequence[Server]:
@@ -195,9 +179,8 @@ class SandboxServers(Port):
         change_setting(self.engine, PREEMPTIBLES, allowed)
 
     def options_now(self, connection: Connection) -> FilterOptions:
-        """Return the options of the filter, as `allow_preemptibles` has changed them."""
-        allowed = setting(connection, PREEMPTIBLES, self.options.allow_preemptibles)
-        return replace(self.options, allow_preemptibles=bool(allowed))
+        """Return the options of the filter: the contract's defaults, but for what `allow_preemptibles` has changed."""
+        return FilterOptions(allow_preemptibles=setting(connection, PREEMPTIBLES, default=False))
 
     def take_to(self, verb: str, seconds: float) -> None:
         """Let `delete`, `migrate`, `shelve` or `suspend` take `seconds` from now on; 0 means at once."""

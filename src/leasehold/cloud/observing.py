@@ -79,7 +79,7 @@ class Observation:
                 flavors=_Flavors(real.flavors, note),
                 servers=_Servers(real.servers, note),
                 images=_Images(real.images, note),
-                providers=_Providers(real.providers, _Seen(self._providers), _Seen(self._classes), note),
+                providers=_Providers(real.providers, _named(self.providers), _named(self.classes), note),
                 networks=_Networks(real.networks, note),
                 server_groups=None,
                 actions=_Actions(None, note),
@@ -98,23 +98,15 @@ class Observation:
         groups = self.cloud.server_groups
         return {} if groups is None else {group.id: group for group in groups.list()}
 
-    @property
+    @cached_property
     def providers(self) -> frozenset[str]:
         """The names of all providers, as of the first access."""
-        return frozenset(self._providers)
+        return self.cloud.providers.names()
 
-    @property
+    @cached_property
     def classes(self) -> frozenset[str]:
         """The names of all resource classes, as of the first access."""
-        return frozenset(self._classes)
-
-    @cached_property
-    def _providers(self) -> Mapping[str, str]:
-        return {name: name for name in self.cloud.providers.names()}
-
-    @cached_property
-    def _classes(self) -> Mapping[str, str]:
-        return {name: name for name in self.cloud.providers.classes()}
+        return self.cloud.providers.classes()
 
 
 class _Seen(Generic[Value]):
@@ -133,6 +125,11 @@ class _Seen(Generic[Value]):
     def all(self) -> list[Value]:
         both = {**self._read, **self._noted}
         return [value for value in both.values() if value is not None]
+
+
+def _named(names: Collection[str]) -> _Seen[str]:
+    """Return what exists by name, where there is nothing to it but the name."""
+    return _Seen({name: name for name in names})
 
 
 class _Port(Generic[Value]):

@@ -26,6 +26,6 @@ def do_all(steps: Iterable[Callable[[], object]], *, patient: bool = True) -> No
         raise failure
 
 
-def for_each(things: Iterable[str], work: Callable[[str], object], *, patient: bool = False) -> None:
+def for_each(things: Iterable[str], work: Callable[[str], object]) -> None:
     """Call `work` for every host or server, sorted by name; errors as in `do_all`."""
-    do_all([partial(work, thing) for thing in sorted(things)], patient=patient)
+    do_all([partial(work, thing) for thing in sorted(things)])

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import CloudTransientError
-from leasehold.resource_types.attempts import do_all, for_each
+from leasehold.resource_types.attempts import for_each
 from leasehold.resource_types.driver import GUESTS, LearnedError
 from leasehold.resource_types.end_actions.awaiting import NOTHING_AWAITED, Awaited
 from leasehold.resource_types.end_actions.chain import chain_of
@@ -58,10 +58,10 @@ def hand_over(cloud: Cloud, job: Convergence[HostRequest]) -> Mapping[str, Any]:
         awaited = _awaited(cloud, job, aggregate)
         awaited.say()
         _store_guests(cloud, job, aggregate)
-        do_all([partial(_leave, cloud, job, host) for host in sorted(aggregate.hosts)])
+        for_each(aggregate.hosts, partial(_leave, cloud, job))
     cloud.aggregates.delete(job.name)
     # Last: a boot that passed the scheduler before the aggregate was closed is refused until here.
-    for_each(names_of(job.all_holdings), partial(unclaim, cloud, job), patient=True)
+    for_each(names_of(job.all_holdings), partial(unclaim, cloud, job))
     return awaited.facts
 
 

@@ -175,10 +175,10 @@ def dissolve(cloud: Cloud, job: Convergence[HostRequest]) -> Mapping[str, Any]:
     steps = [partial(_vacate, cloud, job, host, awaited) for host in sorted(vacated - living.keys())]
     do_all([awaited.say, partial(say_living, job, sum(living.values()), awaited.facts), *steps])
     cloud.aggregates.delete(job.name)
-    for_each(hosts - vacated, partial(unclaim, cloud, job), patient=True)
+    for_each(hosts - vacated, partial(unclaim, cloud, job))
     # A boot that passed the scheduler before the claim and is slower than all of this may still land. The host is not
     # released yet, so every server on it that is not preemptible belongs to this reservation.
-    for_each(hosts, lambda host: _remove_servers(cloud, job, host, _not_preemptible(cloud, host)), patient=True)
+    for_each(hosts, lambda host: _remove_servers(cloud, job, host, _not_preemptible(cloud, host)))
     return awaited.facts
 
 

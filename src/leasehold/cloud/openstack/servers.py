@@ -101,14 +101,8 @@ class OpenStackServers:
 
     def migrate(self, server_id: str) -> None:
         """Request a live migration to a host of the scheduler's choice; does nothing when the server is gone."""
-        self._nova.call(
-            "servers.migrate",
-            "POST",
-            f"{PATH}/{server_id}/action",
-            WITH_MIGRATION,
-            json={"os-migrateLive": {"host": None, "block_migration": "auto"}},
-            fine=(HTTPStatus.NOT_FOUND,),
-        )
+        anywhere = {"host": None, "block_migration": "auto"}
+        self._act("servers.migrate", server_id, "os-migrateLive", anywhere, WITH_MIGRATION)
 
     def shelve(self, server_id: str) -> None:
         """Request that a server is shelved; does nothing when it is gone."""
@@ -122,9 +116,16 @@ class OpenStackServers:
         """Request that a server is suspended; does nothing when it is gone."""
         self._act("servers.suspend", server_id, "suspend")
 
-    def _act(self, call: str, server_id: str, action: str) -> None:
+    def _act(
+        self,
+        call: str,
+        server_id: str,
+        action: str,
+        how: Mapping[str, Any] | None = None,
+        version: str = WITH_FLAVOR_ID,
+    ) -> None:
         path, fine = f"{PATH}/{server_id}/action", (HTTPStatus.NOT_FOUND,)
-        self._nova.call(call, "POST", path, WITH_FLAVOR_ID, json={action: None}, fine=fine)
+        self._nova.call(call, "POST", path, version, json={action: how}, fine=fine)
 
     def _one(self, server_id: str) -> Server | None:
         call, path = "servers.with_ids", f"{PATH}/{quote(server_id, safe='')}"

@@ -62,9 +62,7 @@ def read(conf: cfg.ConfigOpts) -> ExternalSettings:
     group = conf.enforcement
     return ExternalSettings(
         base=group.external_service_base_endpoint,
-        check_create=group.external_service_check_create_endpoint,
-        check_update=group.external_service_check_update_endpoint,
-        on_end=group.external_service_on_end_endpoint,
+        **{name: group[f"external_service_{name}_endpoint"] for name in _CALLS},
         token=group.external_service_token,
         seconds=group.external_service_timeout,
         allows_on_failure=group.external_service_on_failure == ALLOW,

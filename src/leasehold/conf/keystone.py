@@ -7,7 +7,7 @@ The account comes from the first of these that is filled in: `[cloud]` with keys
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from keystoneauth1 import loading
 from keystoneauth1.exceptions import ClientException, NoMatchingPlugin
@@ -35,6 +35,8 @@ TIMEOUT_SECONDS = 60
 """A call to the cloud that takes longer is aborted and retried later."""
 
 _BY_PASSWORD = ("password", "v3password")
+_ACCOUNT = ("username", "password", "project_name", "user_domain_name", "project_domain_name")
+"""What an account consists of, as keystoneauth names it, and Blazar after `os_admin_`."""
 _USUAL = "auth_type, auth_url, username, password, project_name, user_domain_name and project_domain_name"
 
 BLAZAR_OPTIONS = [
@@ -147,7 +149,7 @@ def _translate(conf: cfg.ConfigOpts) -> None:
 def _open_account(conf: cfg.ConfigOpts) -> BaseAuthPlugin:
     plugin = load_login(conf, GROUP)
     if plugin is None and conf.os_admin_password:
-        return v3.Password(auth_url=_auth_url(conf), **_account(conf))
+        return v3.Password(auth_url=_auth_url(conf), **{name: conf[f"os_admin_{name}"] for name in _ACCOUNT})
     plugin = plugin or load_login(conf, MIDDLEWARE_GROUP)
     if plugin is None:
         raise ConfigurationError(f"No account for the cloud is configured. Set {_USUAL} in [{GROUP}].")
@@ -158,13 +160,3 @@ def _auth_url(conf: cfg.ConfigOpts) -> str:
     port = f":{conf.os_auth_port}" if conf.os_auth_port else ""
     path = "/".join(part.strip("/") for part in (conf.os_auth_prefix, "v3") if part)
     return f"{conf.os_auth_protocol}://{escape_ipv6(conf.os_auth_host.strip('[]'))}{port}/{path}"
-
-
-def _account(conf: cfg.ConfigOpts) -> dict[str, Any]:
-    return {
-        "username": conf.os_admin_username,
-        "password": conf.os_admin_password,
-        "project_name": conf.os_admin_project_name,
-        "user_domain_name": conf.os_admin_user_domain_name,
-        "project_domain_name": conf.os_admin_project_domain_name,
-    }

@@ -20,6 +20,7 @@ from leasehold.api.handlers import (
 from leasehold.api.handlers.floatingip import show_floating_ip
 from leasehold.api.handlers.host import show_host
 from leasehold.api.views.resource import show_resource
+from leasehold.api.views.shown import shown
 from leasehold.db.leases.lease import insert_lease
 from leasehold.db.resources import resource as resource_rows
 from leasehold.db.tables import resources
@@ -29,7 +30,7 @@ from leasehold.features.alarm.api import show_alarm
 from leasehold.features.alarm.model import Alarm
 from leasehold.features.feed import api as feed
 from leasehold.features.feed import store as feed_rows
-from leasehold.features.feed.api import show_feed
+from leasehold.features.feed.api import FeedAnswer
 from leasehold.features.feed.model import Feed
 from leasehold.features.held_offer import api as held_offer
 from leasehold.features.held_offer.use import list_offers
@@ -186,7 +187,7 @@ def lists(db: Database) -> Lists:
     with_flags: Values = {"disabled": True, "projects": True}
     return {
         "alarms": (alarm.LISTED, reading(show_alarm, alarm_rows.ALARMS.page, "demo")),
-        "feeds": (feed.LISTED, reading(show_feed, feed_rows.FEEDS.page, "demo")),
+        "feeds": (feed.LISTED, reading(partial(shown, FeedAnswer), feed_rows.FEEDS.page, "demo")),
         "series": (series.LISTED, reading(lambda each: show_series(each, {}), series_rows.SERIES.page, "demo")),
         "templates": (
             template.LISTED,

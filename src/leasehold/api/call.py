@@ -152,12 +152,15 @@ class Call:
             raise InvalidInputError(f"{key} has to be true or false.", field=key)
         return SWITCH[text.lower()]
 
-    def query_all_projects(self) -> bool:
-        """Say whether `all_projects` asks for what all projects have; raises InvalidInputError and ForbiddenError."""
-        wanted = bool(self.query_switch("all_projects"))
-        if wanted:
-            self.require_admin("Only administrators ask for what all projects have; leave all_projects out.")
-        return wanted
+    def listed_project(self) -> str | None:
+        """Return whose things a list shows: the caller's project's, or with `all_projects` those of all (None).
+
+        Raises InvalidInputError and ForbiddenError.
+        """
+        if not self.query_switch("all_projects"):
+            return self.caller.project_id
+        self.require_admin("Only administrators ask for what all projects have; leave all_projects out.")
+        return None
 
     def require_admin(self, sentence: str) -> None:
         """Raise ForbiddenError with this sentence about `all_projects`, unless the caller administers the service."""

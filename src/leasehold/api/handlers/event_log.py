@@ -64,7 +64,7 @@ def list_events(call: Call) -> Reply:
     those of resources. From 1.3 on only those of one `type`, or of several by commas, and what happened at `from` or
     later. A reader who has missed events, because they were purged or the database went back, gets 410.
     """
-    project = None if call.query_all_projects() else call.caller.project_id
+    project = call.listed_project()
     types = asked_words(call, "type", sorted(EVENT_TYPES), "type of an event") if call.version >= FILTERS else ()
     wanted = EventFilter(project, call.query_id("lease_id"), tuple(sorted(types)), since=_since(call))
     limit = call.query_number("limit", 1, LONGEST_PAGE) or PAGE

@@ -91,8 +91,8 @@ def list_alarms(call: Call) -> Reply:
 
     From 1.3 on in pages, by name and state, and sorted.
     """
-    project = None if call.query_all_projects() else call.caller.project_id
-    return Reply({"alarms": list(map(show_alarm, alarms.ALARMS.page(call.service, project, LISTED.asked(call))))})
+    found = alarms.ALARMS.page(call.service, call.listed_project(), LISTED.asked(call))
+    return Reply({"alarms": list(map(show_alarm, found))})
 
 
 def create(call: Call, body: AlarmCreation) -> Reply:

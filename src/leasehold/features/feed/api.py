@@ -60,8 +60,8 @@ def list_feeds(call: Call) -> Reply:
 
     In pages, by name and by whether they have one user's leases, and sorted.
     """
-    project = None if call.query_all_projects() else call.caller.project_id
-    return Reply({"feeds": list(map(show_feed, feeds.FEEDS.page(call.service, project, LISTED.asked(call))))})
+    found = feeds.FEEDS.page(call.service, call.listed_project(), LISTED.asked(call))
+    return Reply({"feeds": [shown(FeedAnswer, each) for each in found]})
 
 
 def create(call: Call, body: FeedCreation) -> Reply:
@@ -71,12 +71,13 @@ def create(call: Call, body: FeedCreation) -> Reply:
     have not ended more than 30 days ago.
     """
     made, token = feeds.make_feed(call.service, call.caller, body.name, own=body.own)
-    return Reply({"feed": show_new(made, f"{call.request.prefix}/v1/feeds/{token}.ics")}, _PRIVATE)
+    url = f"{call.request.prefix}/v1/feeds/{token}.ics"
+    return Reply({"feed": shown(FeedAnswer, made, url=url)}, _PRIVATE)
 
 
 def show(call: Call, feed: Feed) -> Reply:  # noqa: ARG001 - as all handlers
     """Show one calendar feed, without its address."""
-    return Reply({"feed": show_feed(feed)})
+    return Reply({"feed": shown(FeedAnswer, feed)})
 
 
 def delete(call: Call, feed: Feed) -> Reply:
@@ -99,16 +100,6 @@ def read(call: Call, token: str) -> Reply:
         raise
     call.api.rates.count(call.request, Caller(user_id=feed.user_id, project_id=feed.project_id))
     return Reply(Text(write_calendar(feed, feeds.leases_of(call.service, feed)), CALENDAR_TYPE), _PRIVATE)
-
-
-def show_feed(feed: Feed) -> FeedAnswer:
-    """Return a feed; times are in ISO 8601 with the zone."""
-    return shown(FeedAnswer, feed)
-
-
-def show_new(feed: Feed, url: str) -> FeedAnswer:
-    """Return a feed with its address, which is shown only once."""
-    return shown(FeedAnswer, feed, url=url)
 
 
 _FEED = Noun("feed_id", "feed", feeds.FEEDS.get)

@@ -81,8 +81,7 @@ LISTED = ListKeys(sorts=("expires_at",))
 
 def list_offers(call: Call) -> Reply:
     """Show the open offers of the caller's project; an administrator may ask for those of `all_projects`."""
-    project = None if call.query_all_projects() else call.caller.project_id
-    found, now = use.list_offers(call.service, project, LISTED.asked(call)), call.service.now()
+    found, now = use.list_offers(call.service, call.listed_project(), LISTED.asked(call)), call.service.now()
     return Reply({"offers": [_shown(call, each, now) for each in found]})
 
 

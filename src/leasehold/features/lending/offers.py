@@ -40,8 +40,7 @@ def list_published(call: Call) -> Reply:
 
     An administrator may ask for those of `all_projects`. In pages, by name and status, and sorted.
     """
-    project, now = None if call.query_all_projects() else call.caller.project_id, call.service.now()
-    found = offers.list_published(call.service, project, LISTED.asked(call))
+    found, now = offers.list_published(call.service, call.listed_project(), LISTED.asked(call)), call.service.now()
     return Reply({"published_offers": [_shown(call, each, now) for each in found]})
 
 

@@ -55,8 +55,7 @@ def list_owned(call: Call) -> Reply:
 
     An administrator may ask for those of `all_projects`. In pages, by name and state, and sorted.
     """
-    project = None if call.query_all_projects() else call.caller.project_id
-    found = use.list_owned(call.service, project, LISTED.asked(call))
+    found = use.list_owned(call.service, call.listed_project(), LISTED.asked(call))
     return Reply({"owned_resources": list(map(show_owned, found))})
 
 

@@ -43,8 +43,7 @@ def list_series(call: Call) -> Reply:
 
     From 1.3 on in pages, by name, and sorted.
     """
-    project = None if call.query_all_projects() else call.caller.project_id
-    found = many.SERIES.page(call.service, project, LISTED.asked(call))
+    found = many.SERIES.page(call.service, call.listed_project(), LISTED.asked(call))
     granted = many.granted_of(call.service, found)
     return Reply({"series": [show_series(each, granted) for each in found]})
 

@@ -41,7 +41,7 @@ def list_subscriptions(call: Call) -> Reply:
 
     From 1.3 on in pages, by channel, target, status and lease, and sorted.
     """
-    project, part = None if call.query_all_projects() else call.caller.project_id, LISTED.asked(call)
+    project, part = call.listed_project(), LISTED.asked(call)
     if not call.is_admin:
         part = replace(part, wanted={**part.wanted, "all_projects": [False]})
     found = subscriptions.list_subscriptions(call.service, project, part)

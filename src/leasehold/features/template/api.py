@@ -39,8 +39,7 @@ def list_templates(call: Call) -> Reply:
 
     In pages, by name and by whether they are public, and sorted.
     """
-    project = None if call.query_all_projects() else call.caller.project_id
-    found = templates.TEMPLATES.page(call.service, project, LISTED.asked(call))
+    found = templates.TEMPLATES.page(call.service, call.listed_project(), LISTED.asked(call))
     return Reply({"templates": [_shown(call, each) for each in found]})
 
 

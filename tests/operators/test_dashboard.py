@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import requests
 
-from leasehold.features.audit.job import DONE, FAILED, MENDED, count_finding, count_round
+from leasehold.features.audit.job import DONE, FAILED, FINDINGS, MENDED, ROUNDS
 from leasehold.metrics.cloud import OK, count_call
 from leasehold.metrics.event import count_event
 from leasehold.metrics.exposition import served
@@ -87,9 +87,9 @@ def happen_elsewhere() -> None:
     count_call("nova", OK, 0.1)
     count_request("/v1/leases", "POST", 503, 0.1)
     count_shed(FULL)
-    count_finding(FindingKind.DRIFT, MENDED)
-    count_round(DONE)
-    count_round(FAILED)
+    FINDINGS.labels(FindingKind.DRIFT, MENDED).inc()
+    for outcome in (DONE, FAILED):
+        ROUNDS.labels(outcome).inc()
     for kind in LeaseNews:
         count_event(kind, 0.1)
 

@@ -24,7 +24,7 @@ from leasehold.leasing.turn import Job, Turn
 from leasehold.model.finding import FindingKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from threading import Event
 
     from leasehold.leasing.service import Service
@@ -48,22 +48,6 @@ FINDINGS = Counter(
 ROUNDS = Counter(
     "leasehold_audit_rounds", "Rounds of the periodic audit: `done`, or `failed` before the end.", ["outcome"]
 )
-
-
-def count_finding(kind: str, outcome: str) -> None:
-    """Count a finding of a round; `outcome` is MENDED or LEFT."""
-    FINDINGS.labels(kind, outcome).inc()
-
-
-def expect_findings(kinds: Iterable[str]) -> None:
-    """Have the series of what is left to a person at 0: Prometheus sees no increase in a series that begins at 1."""
-    for kind in kinds:
-        FINDINGS.labels(kind, LEFT)
-
-
-def count_round(outcome: str) -> None:
-    """Count a round; `outcome` is DONE or FAILED."""
-    ROUNDS.labels(outcome).inc()
 
 
 _DEFECT = "The round ended by an unexpected error of the service; the log of the managers has its traceback"
@@ -99,7 +83,7 @@ def _see_to(service: Service, findings: Sequence[Finding]) -> list[tuple[Finding
     seen = []
     for finding in findings:
         done = repair(service, finding)
-        count_finding(finding.kind, LEFT if done is None else MENDED)
+        FINDINGS.labels(finding.kind, LEFT if done is None else MENDED).inc()
         log.warning("Audit: %s %s", finding.what, finding.remedy if done is None else done)
         seen.append((finding, done))
     return seen
@@ -118,7 +102,9 @@ class Reconciler:
         self._settings = service.settings.of(AuditSettings)
         self._interval = timedelta(seconds=self._settings.audit_seconds)
         self._turn = Turn(service, AUDIT_LOCK, self._interval)
-        expect_findings(FindingKind)
+        for kind in FindingKind:
+            # At 0 from the start: Prometheus sees no increase in a series that begins at 1.
+            FINDINGS.labels(kind, LEFT)
 
     def job(self) -> Job:
         """Return the job: it looks more often than rounds come, so that one that is asked for begins soon."""
@@ -131,7 +117,7 @@ class Reconciler:
         except _BrokenOffError:
             return
         except Exception:
-            count_round(FAILED)
+            ROUNDS.labels(FAILED).inc()
             raise
 
     def _round(self, stopping: Event) -> None:
@@ -147,14 +133,14 @@ class Reconciler:
             failure = f"The cloud could not be compared with the database: {error}"
             log.warning("%s", failure)
             self._record_failure(failure)
-            count_round(FAILED)
+            ROUNDS.labels(FAILED).inc()
         except Exception as error:
             # Otherwise the round would seem to be under way until the next one begins.
             self._record_failure(f"{_DEFECT} ({type(error).__name__}).")
             raise
         else:
             db.transact(lambda connection: end_round(connection, now(), found))
-            count_round(DONE)
+            ROUNDS.labels(DONE).inc()
 
     def _record_failure(self, failure: str) -> None:
         now = self._service.now()

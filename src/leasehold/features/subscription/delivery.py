@@ -44,12 +44,6 @@ DELIVERIES = Counter(
     ["channel", "outcome"],
 )
 
-
-def count_delivery(channel: str, outcome: str) -> None:
-    """Count one try."""
-    DELIVERIES.labels(channel, outcome).inc()
-
-
 log = logging.getLogger(__name__)
 
 PAGE = 50
@@ -151,7 +145,7 @@ class _Turn:
         except DeliveryError as error:
             self._record_failure(event, error)
             return False
-        count_delivery(self._mine.channel, DELIVERED)
+        DELIVERIES.labels(self._mine.channel, DELIVERED).inc()
         slow_until = self._progress.slow_until
         if monotonic() - begun > SLOW_SECONDS:
             slow_until = self._service.now() + SLOW_FOR
@@ -186,7 +180,7 @@ class _Turn:
             failed = replace(failed, due_at=now + pause)
         self._progress = failed
         if self._save(release=True, dead=dead):
-            count_delivery(self._mine.channel, outcome)
+            DELIVERIES.labels(self._mine.channel, outcome).inc()
 
     def _save(self, *, release: bool = False, dead: DeadLetter | None = None) -> bool:
         """Record how far the subscription has come; say whether the claim still holds."""

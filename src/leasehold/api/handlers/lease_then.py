@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 from leasehold.api import dates
 from leasehold.api.call import Reply
+from leasehold.api.models.holding import HeldThen
 from leasehold.api.policies import lease as lease_rules
 from leasehold.api.views.lease import show_lease
+from leasehold.api.views.shown import shown
 from leasehold.leasing.reading.lease_then import lease_as_of
 
 if TYPE_CHECKING:
@@ -15,7 +17,6 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from leasehold.api.call import Call
-    from leasehold.api.models.holding import HeldThen
     from leasehold.model.lease import Lease
     from leasehold.model.segment import Segment
 
@@ -62,10 +63,4 @@ def held_as_seen(
 
 def show_held_then(each: Segment, *, named: bool) -> HeldThen:
     """Return what a reservation held at a moment."""
-    return {
-        "reservation_id": each.reservation_id,
-        "resource_type": each.resource_type,
-        "name": each.label if named else None,
-        "slots": each.slots,
-        "demand": None if each.demand is None else dict(each.demand),
-    }
+    return shown(HeldThen, each, name=each.label if named else None)

@@ -14,8 +14,8 @@ from leasehold.api.paging import ListKeys, asked_page
 from leasehold.api.policies import lease as lease_rules
 from leasehold.api.route import V1_3
 from leasehold.api.views.lease import lease_view
-from leasehold.features.lease_history.use import UnknownChangeError, lease_history
-from leasehold.model.paging import unknown_marker
+from leasehold.api.views.shown import shown
+from leasehold.features.lease_history.use import lease_history
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -103,10 +103,7 @@ def show(call: Call, lease: Lease) -> Reply:
     """
     check_deleted(call, lease)
     limit, marker = asked_page(call)
-    try:
-        found = lease_history(call.service, lease.id, marker, limit)
-    except UnknownChangeError:
-        raise unknown_marker() from None
+    found = lease_history(call.service, lease.id, marker, limit)
     view = lease_view(call.service.types, call.version, call.sight)
     changes = show_changes(found, lambda then: view(then, then.event_fields), names_operators=call.is_admin)
     return Reply(
@@ -126,18 +123,11 @@ def show_changes(
     """Yield each change with what it has changed, in what the caller sees of the lease (`show`)."""
     before = history.before
     for change in history.changes:
-        shown = None if before is None else show(before.lease)
+        lease = None if before is None else show(before.lease)
         whole = change.whole and (before is None or before.whole)
         by, user = _who(change, names_operators=names_operators)
-        yield {
-            "id": change.id,
-            "time": change.time.isoformat(),
-            "type": change.type,
-            "by": by,
-            "user_id": user,
-            "whole": change.whole,
-            "changes": list(_differences(shown, show(change.lease), whole=whole)),
-        }
+        changes = list(_differences(lease, show(change.lease), whole=whole))
+        yield shown(ChangeAnswer, change, by=by, user_id=user, changes=changes)
         before = change
 
 

@@ -45,7 +45,20 @@ class HealthAnswer(TypedDict):
 
 def list_versions(call: Call) -> Reply:
     """Show the versions, with links under the URL that the client used."""
-    return Reply(show_versions(call.request.prefix))
+    # The deprecated v2 is not served, so it is not listed.
+    return Reply(
+        {
+            "versions": [
+                {
+                    "id": "v1.0",
+                    "status": "CURRENT",
+                    "min_version": str(versions.MINIMUM),
+                    "max_version": str(versions.MAXIMUM),
+                    "links": [{"rel": "self", "href": f"{call.request.prefix}/v1"}],
+                }
+            ]
+        }
+    )
 
 
 def show_document(call: Call) -> Reply:
@@ -62,21 +75,3 @@ def check_health(call: Call) -> Reply:
         message = "The database does not answer, or takes no changes. Try again in a moment."
         return Reply({"status": "unavailable", "error_message": message}, status=HTTPStatus.SERVICE_UNAVAILABLE)
     return Reply({"status": "ok"})
-
-
-def show_versions(prefix: str) -> VersionList:
-    """Return the versions served below `prefix`: scheme, host and the path where the application is mounted.
-
-    The deprecated v2 is not served, so it is not listed.
-    """
-    return {
-        "versions": [
-            {
-                "id": "v1.0",
-                "status": "CURRENT",
-                "min_version": str(versions.MINIMUM),
-                "max_version": str(versions.MAXIMUM),
-                "links": [{"rel": "self", "href": f"{prefix}/v1"}],
-            }
-        ]
-    }

@@ -14,6 +14,7 @@ from leasehold.api.limits.event_waits import Waiter
 from leasehold.api.limits.parking import parking_of
 from leasehold.api.paging import LONGEST_PAGE, asked_words
 from leasehold.api.versions import FILTERS
+from leasehold.api.views.shown import shown
 from leasehold.leasing.reading.event_log import latest, read_events
 from leasehold.model.event_log import BEGINNING, EVENT_TYPES, EventFilter, read_cursor
 
@@ -128,14 +129,4 @@ def show_page(page: EventPage) -> LogEventList:
 
 def show_event(event: LogEvent) -> LogEventAnswer:
     """Return one event; its time is in ISO 8601 with the zone."""
-    return {
-        "id": str(event.cursor),
-        "position": event.cursor.position,
-        "type": event.type,
-        "time": event.time.isoformat(),
-        "project_id": event.project_id,
-        "lease_id": event.lease_id,
-        "resource_type": event.resource_type,
-        "resource_id": event.resource_id,
-        "payload": dict(event.payload),
-    }
+    return shown(LogEventAnswer, event, id=str(event.cursor), position=event.cursor.position)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from leasehold.api.call import Reply
 from leasehold.api.dates import to_record, to_wire_or_none
 from leasehold.api.handlers.resource import RESTRICTION_KEYS, asked_restriction
 from leasehold.api.listing import Listing
+from leasehold.api.models.floatingip import FloatingIpAnswer
+from leasehold.api.models.resource import DisabledAnswer, RestrictedAnswer
 from leasehold.api.paging import ListKeys
-from leasehold.api.views.resource import show_disabled, show_restricted
+from leasehold.api.views.shown import shown
 from leasehold.leasing.reading import queries
 from leasehold.leasing.resources import resource as resources
 from leasehold.leasing.resources.enrol import enrol
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from leasehold.api.call import Call
-    from leasehold.api.models.floatingip import FloatingIpAnswer, FloatingIpCreation
+    from leasehold.api.models.floatingip import FloatingIpCreation
     from leasehold.model.resource import Resource
 
 LISTED = ListKeys(
@@ -51,8 +53,7 @@ def show(call: Call, floatingip_id: str) -> Reply:
     found = queries.get_resource(call.service, FLOATING_IP, floatingip_id)
     if not _seen(call, found):
         raise NotFoundError(call.service.types.get(FLOATING_IP).kind.id_name, floatingip_id)
-    shown = show_floating_ip(found, disabled=call.shows_disabled, projects=call.shows_projects)
-    return Reply({"floatingip": shown})
+    return Reply({"floatingip": show_floating_ip(found, disabled=call.shows_disabled, projects=call.shows_projects)})
 
 
 def create(call: Call, body: FloatingIpCreation) -> Reply:
@@ -60,8 +61,8 @@ def create(call: Call, body: FloatingIpCreation) -> Reply:
     where = {"floating_network_id": body.floating_network_id, "floating_ip_address": body.floating_ip_address}
     restriction = asked_restriction(call, body.model_dump(include=set(RESTRICTION_KEYS), exclude_unset=True))
     enrolled = enrol(call.service, FLOATING_IP, where, restriction=restriction)
-    shown = show_new_floating_ip(enrolled, disabled=call.shows_disabled, projects=call.shows_projects)
-    return Reply({"floatingip": shown})
+    made = show_new_floating_ip(enrolled, disabled=call.shows_disabled, projects=call.shows_projects)
+    return Reply({"floatingip": made})
 
 
 def delete(call: Call, floatingip_id: str) -> Reply:
@@ -75,18 +76,17 @@ def show_floating_ip(address: Resource, *, disabled: bool = False, projects: boo
 
     `projects` says that they see which projects may use it.
     """
-    shown: FloatingIpAnswer = {
-        "id": address.id,
-        "floating_network_id": address.attributes["floating_network_id"],
-        "subnet_id": address.attributes["subnet_id"],
-        "floating_ip_address": address.attributes["floating_ip_address"],
-        "reservable": address.reservable,
-        "created_at": to_record(address.created_at),
-        "updated_at": to_record(address.updated_at),
-    }
-    flag: Mapping[str, object] = show_disabled(address) if disabled else {}
-    restriction: Mapping[str, object] = show_restricted(address) if projects else {}
-    return cast("FloatingIpAnswer", {**shown, **flag, **restriction})
+    flag: Mapping[str, object] = shown(DisabledAnswer, address) if disabled else {}
+    restriction: Mapping[str, object] = shown(RestrictedAnswer, address) if projects else {}
+    return shown(
+        FloatingIpAnswer,
+        address,
+        **{key: address.attributes[key] for key in ("floating_network_id", "subnet_id", "floating_ip_address")},
+        created_at=to_record(address.created_at),
+        updated_at=to_record(address.updated_at),
+        **flag,
+        **restriction,
+    )
 
 
 def show_new_floating_ip(address: Resource, *, disabled: bool = False, projects: bool = False) -> FloatingIpAnswer:

@@ -18,10 +18,11 @@ from leasehold.api.handlers.resource import (
 from leasehold.api.listing import Listing
 from leasehold.api.models.host import HostAnswer
 from leasehold.api.models.property import check_reserved, checked_changes, checked_properties
-from leasehold.api.models.resource import PoolAnswer
+from leasehold.api.models.resource import DisabledAnswer, PoolAnswer, RestrictedAnswer
 from leasehold.api.paging import ListKeys
 from leasehold.api.versions import DISABLING, RESTRICTIONS
-from leasehold.api.views.resource import show_disabled, show_pool, show_restricted
+from leasehold.api.views.resource import show_pool
+from leasehold.api.views.shown import shown
 from leasehold.leasing.reading import queries
 from leasehold.leasing.resources import resource as resources
 from leasehold.leasing.resources.enrol import enrol
@@ -132,6 +133,6 @@ def show_host(host: Resource, *, disabled: bool = False, projects: bool = False)
         "created_at": to_record(host.created_at),
         "updated_at": to_record(host.updated_at),
     }
-    since_1_2: Mapping[str, object] = {**show_disabled(host), **show_pool(host)} if disabled else {}
-    since_1_3: Mapping[str, object] = show_restricted(host) if projects else {}
+    since_1_2: Mapping[str, object] = {**shown(DisabledAnswer, host), **show_pool(host)} if disabled else {}
+    since_1_3: Mapping[str, object] = shown(RestrictedAnswer, host) if projects else {}
     return cast("HostAnswer", {**host.properties, **discovered, **since_1_2, **since_1_3})

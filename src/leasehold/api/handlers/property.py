@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 from leasehold.api.call import Reply
 from leasehold.api.dates import to_wire_or_none
 from leasehold.api.handlers.resource import known
+from leasehold.api.models.property import DefinitionAnswer
 from leasehold.api.versions import FILTERS
+from leasehold.api.views.shown import shown
 from leasehold.leasing.reading import queries
 from leasehold.leasing.resources.property import set_privacy
 from leasehold.model.resource import HOST
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
-    from leasehold.api.models.property import DefinitionAnswer, PrivacyChange, PropertyAnswer
+    from leasehold.api.models.property import PrivacyChange, PropertyAnswer
     from leasehold.db.resources.property import PropertyDefinition, PropertyValues
 
 
@@ -50,11 +52,10 @@ def show_property(values: PropertyValues, *, detail: bool) -> PropertyAnswer:
 
 def show_definition(definition: PropertyDefinition) -> DefinitionAnswer:
     """Return the definition of the property, with dates in the format of PATCH (contract http-api §4)."""
-    return {
-        "id": definition.id,
-        "resource_type": definition.resource_type,
-        "property_name": definition.name,
-        "private": definition.private,
-        "created_at": to_wire_or_none(definition.created_at),
-        "updated_at": to_wire_or_none(definition.updated_at),
-    }
+    return shown(
+        DefinitionAnswer,
+        definition,
+        property_name=definition.name,
+        created_at=to_wire_or_none(definition.created_at),
+        updated_at=to_wire_or_none(definition.updated_at),
+    )

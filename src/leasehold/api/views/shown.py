@@ -14,10 +14,10 @@ Shape = TypeVar("Shape")
 def shown(shape: type[Shape], found: object, **given: Any) -> Shape:
     """Return an answer of this shape: for each key what is given, or what is found under its name, as JSON has it.
 
-    Moments are in ISO 8601 with the zone. A key that need not be there is there if it is given.
+    Moments are in ISO 8601 with the zone, and sets are sorted. A key that need not be there is there if it is given.
     """
-    answer = {key: given[key] if key in given else _plain(getattr(found, key)) for key in _always(cast("Any", shape))}
-    return cast("Shape", {**answer, **given})
+    always = {key: given[key] if key in given else getattr(found, key) for key in _always(cast("Any", shape))}
+    return cast("Shape", {key: _plain(value) for key, value in {**always, **given}.items()})
 
 
 @cache
@@ -34,6 +34,8 @@ def _plain(value: Any) -> Any:
             return value.isoformat()
         case tuple():
             return list(value)
+        case frozenset():
+            return sorted(value)
         case Mapping():
             return dict(value)
     return value

@@ -86,7 +86,7 @@ def _show(reported: Reported) -> FindingAnswer:
         reported.finding,
         repair=repair,
         repaired=reported.repaired,
-        found_at=reported.found_at.isoformat(),
+        found_at=reported.found_at,
     )
 
 

@@ -8,8 +8,10 @@ from leasehold.api.call import Reply
 from leasehold.api.policies import lease as lease_rules
 from leasehold.api.policies.base import READER_OR_ADMIN, Rule
 from leasehold.api.route import V1_3, Parameter
+from leasehold.api.views.shown import shown
 from leasehold.features.availability import region
 from leasehold.features.availability.bodies import (
+    AskableAnswer,
     AskableList,
     OneAvailability,
     RegionAvailabilityList,
@@ -25,8 +27,6 @@ from leasehold.model.resource import HOST
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
-    from leasehold.features.availability.bodies import AskableAnswer
-    from leasehold.leasing.resources.property import Askable
 
 
 def show(call: Call) -> Reply:
@@ -48,7 +48,8 @@ def list_properties(call: Call) -> Reply:
     are private properties to callers who must not see them.
     """
     kind = call.service.types.offered(call.query("resource_type") or HOST).kind
-    return Reply({"properties": [show_askable(each) for each in askable(call.service, call.caller, kind, call.sight)]})
+    found = askable(call.service, call.caller, kind, call.sight)
+    return Reply({"properties": [shown(AskableAnswer, each, property=each.name) for each in found]})
 
 
 def search(call: Call, body: WindowSearch) -> Reply:
@@ -59,11 +60,6 @@ def search(call: Call, body: WindowSearch) -> Reply:
     window at once gets it, unless another request was faster.
     """
     return Reply(search_here(call, body))
-
-
-def show_askable(found: Askable) -> AskableAnswer:
-    """Return a property by which leases can choose."""
-    return {"property": found.name, "values": list(found.values), "left_out": found.left_out}
 
 
 _PATH: Final = "/v1/availability"

@@ -11,6 +11,7 @@ from leasehold.api.models.base import answer
 from leasehold.api.paging import ListKeys
 from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, Rule
 from leasehold.api.route import EVERY, GONE, V1_3
+from leasehold.api.views.shown import shown
 from leasehold.features.owned_resource import use
 
 if TYPE_CHECKING:
@@ -71,26 +72,18 @@ def end_lease(call: Call, owned_id: str) -> Reply:
 def show_owned(owned: OwnedResource) -> OwnedResourceAnswer:
     """Return a resource, and the leases that use it; times are in ISO 8601 with the zone."""
     resource = owned.resource
-    return {
-        "id": resource.id,
-        "resource_type": resource.type,
-        "name": resource.label,
-        "owner": resource.owner or "",
-        "projects": sorted(resource.projects or ()),
-        "capacity": dict(resource.capacity),
-        "reservable": resource.reservable,
-        "health": resource.health,
-        "leases": [
-            {
-                "id": use.lease_id,
-                "project_id": use.project_id,
-                "start_date": use.window.start.isoformat(),
-                "end_date": use.window.end.isoformat(),
-                "status": use.status,
-            }
-            for use in owned.uses
+    return shown(
+        OwnedResourceAnswer,
+        resource,
+        resource_type=resource.type,
+        name=resource.label,
+        owner=resource.owner or "",
+        projects=sorted(resource.projects or ()),
+        leases=[
+            shown(OwnedUseAnswer, each, id=each.lease_id, start_date=each.window.start, end_date=each.window.end)
+            for each in owned.uses
         ],
-    }
+    )
 
 
 _ALL = "/v1/owned-resources"

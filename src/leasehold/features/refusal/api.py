@@ -17,7 +17,6 @@ from leasehold.model.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
-    from leasehold.features.refusal.store import RefusedCount
 
 
 class RefusalCountAnswer(TypedDict):
@@ -58,12 +57,10 @@ def list_refusals(call: Call) -> Reply:
     if not timedelta(0) < end - start <= LONGEST:
         message = f"to has to be after from, by at most {LONGEST.days} days."
         raise InvalidInputError(message, field="to")
-    return Reply({"refusals": [show_refusal(each) for each in read_refusals(call.api.refusals, start, end)]})
-
-
-def show_refusal(count: RefusedCount) -> RefusalCountAnswer:
-    """Return the counts of one reason in one hour, which is in ISO 8601 with the zone."""
-    return shown(RefusalCountAnswer, count, resource_type=count.resource_type or None)
+    found = read_refusals(call.api.refusals, start, end)
+    return Reply(
+        {"refusals": [shown(RefusalCountAnswer, each, resource_type=each.resource_type or None) for each in found]}
+    )
 
 
 ROUTES = (V1_3("GET", _PATH, list_refusals, (GET,), None, RefusalList, query=("from", "to")),)

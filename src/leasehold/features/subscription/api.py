@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from leasehold.api.call import Reply
-from leasehold.api.dates import to_iso
 from leasehold.api.paging import LONGEST_PAGE, ListKeys
 from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, Rule
 from leasehold.api.route import CREATED, EVERY, GONE, V1_2, Noun
@@ -26,7 +25,7 @@ from leasehold.model.event_log import BEGINNING, read_cursor, read_event_id
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
-    from leasehold.features.subscription.model import DeadLetter, Subscription
+    from leasehold.features.subscription.model import Subscription
 
 LISTED = ListKeys(
     texts=("channel", "target", "status", "lease_id"),
@@ -86,7 +85,8 @@ def list_dead_letters(call: Call, subscription: Subscription) -> Reply:
     after = BEGINNING if text is None else read_cursor(text)
     limit = call.query_number("limit", 1, LONGEST_PAGE) or PAGE
     found = subscriptions.list_dead_letters(call.service, _allowed(call, subscription).id, after, limit)
-    return Reply({"dead_letters": list(map(show_dead_letter, found))})
+    letters = [shown(DeadLetterAnswer, each, id=each.event_id, type=each.event_type) for each in found]
+    return Reply({"dead_letters": letters})
 
 
 def replay(call: Call, subscription: Subscription, body: Replay) -> Reply:
@@ -105,18 +105,13 @@ def _allowed(call: Call, subscription: Subscription) -> Subscription:
 
 def show_subscription(found: Subscription) -> SubscriptionAnswer:
     """Return a subscription without its secret; times are in ISO 8601 with the zone."""
-    return shown(SubscriptionAnswer, found, next_try=to_iso(found.due_at))
+    return shown(SubscriptionAnswer, found, next_try=found.due_at)
 
 
 def show_new(made: Subscription) -> SubscriptionAnswer:
     """Return a subscription that was made just now, with its secret if its channel has one."""
     shown = show_subscription(made)
     return {**shown, "secret": made.secret} if made.secret else shown
-
-
-def show_dead_letter(letter: DeadLetter) -> DeadLetterAnswer:
-    """Return an event that the receiver refused."""
-    return shown(DeadLetterAnswer, letter, id=letter.event_id, type=letter.event_type)
 
 
 _NOUN = Noun("subscription_id", "subscription", subscriptions.get_subscription)

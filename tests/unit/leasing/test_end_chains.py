@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from sqlalchemy import update
 
 from leasehold.api.versions import V1_3
-from leasehold.api.views.lease import show_reservation
 from leasehold.cloud.ports import COMPLETE
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.cloud.sandbox.tables import servers, snapshots
@@ -22,6 +21,7 @@ from tests.factory import dies_at, flavors, hosts, instances, make_service, run_
 from tests.mishaps import take_to_upload
 from tests.selection import part_of_product
 from tests.unit.leasing.looking import findings, in_database
+from tests.unit.leasing.showing import show_reservation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

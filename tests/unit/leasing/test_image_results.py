@@ -9,7 +9,6 @@ import pytest
 from sqlalchemy import select, update
 
 from leasehold.api.versions import V1_1, V1_2
-from leasehold.api.views.lease import show_reservation
 from leasehold.cloud.ports import COMPLETE, SAVING
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.cloud.sandbox.images import SERVICE
@@ -19,6 +18,7 @@ from leasehold.model.states import EventStatus, EventType
 from leasehold.resource_types.end_actions.image_results import LATE, NOT_HANDED_OVER, NOT_STARTED
 from tests.factory import flavors, hosts, instances, run_for, run_until
 from tests.mishaps import take_to_upload
+from tests.unit.leasing.showing import show_reservation
 
 if TYPE_CHECKING:
     from leasehold.cloud.ports import Image

@@ -10,7 +10,6 @@ import pytest
 from sqlalchemy import insert, literal, select, update
 
 from leasehold.api.versions import V1_1, V1_2
-from leasehold.api.views.lease import show_reservation
 from leasehold.cloud.ports import CloudPermanentError
 from leasehold.cloud.sandbox.boots import BootOrder
 from leasehold.cloud.sandbox.faults import Fault
@@ -25,6 +24,7 @@ from tests import owners
 from tests.boots import begin_boot, claim_boot, land_boot
 from tests.factory import at_call, dies_at, flavors, hosts, instances, run_for, run_manager, run_until
 from tests.unit.leasing.looking import findings, in_database
+from tests.unit.leasing.showing import show_reservation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

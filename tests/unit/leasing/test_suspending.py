@@ -10,7 +10,6 @@ import pytest
 from sqlalchemy import select, update
 
 from leasehold.api.versions import V1_2, V1_3
-from leasehold.api.views.lease import show_reservation
 from leasehold.cloud.ports import CloudTransientError
 from leasehold.cloud.sandbox.tables import servers
 from leasehold.db.tables import outbox
@@ -20,6 +19,7 @@ from leasehold.resource_types.end_actions.suspend import LATE, NOT_RUNNING, NOT_
 from tests.factory import flavors, floating_ips, hosts, instances, run_for, run_until
 from tests.owners import resume
 from tests.unit.leasing.looking import findings, in_database
+from tests.unit.leasing.showing import show_reservation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

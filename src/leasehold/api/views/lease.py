@@ -200,11 +200,6 @@ def _moment(moment: EventFields) -> tuple[datetime, str]:
     return (time or _NEVER, kind)
 
 
-def show_reservation(reservation: Reservation, types: ResourceTypes, version: Version) -> ReservationAnswer:
-    """Return the reservation as `reservation_view` does."""
-    return reservation_view(reservation.resource_type, types, version)(reservation)
-
-
 def reservation_view(
     resource_type: str, types: ResourceTypes, version: Version
 ) -> Callable[[Reservation], ReservationAnswer]:

@@ -31,7 +31,16 @@ REQUEST = {"duration_seconds": 2**40, "reservations": [{"resource_type": "physic
 
 
 def template(project_id: str = "demo", name: str = "course", *, public: bool = False) -> Template:
-    return Template(ident(), project_id, "alice", name, "Größe €", public=public, request=REQUEST, created_at=NOW)
+    return Template(
+        name,
+        "Größe €",
+        public=public,
+        request=REQUEST,
+        id=ident(),
+        project_id=project_id,
+        user_id="alice",
+        created_at=NOW,
+    )
 
 
 def test_a_template_is_read_as_it_was_written(db: Database) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
@@ -49,19 +49,30 @@ class TemplateNameError(ConflictError):
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
-    """A kept request; `request` has those of `KEYS` that were given, in the form of POST /v1/leases.
+class TemplateDraft:
+    """A template that a client asks for; `request` has those of `KEYS` that were given, as in POST /v1/leases."""
 
-    A `public` one is there for every project. Names are unique within a project, and among the public ones.
+    name: str
+    description: str
+    public: bool
+    request: Mapping[str, Any]
+
+    @property
+    def asked(self) -> Mapping[str, Any]:
+        """What a client asks for, by the names of these fields."""
+        return {each.name: getattr(self, each.name) for each in fields(TemplateDraft)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Template(TemplateDraft):
+    """A kept request; a `public` one is there for every project.
+
+    Names are unique within a project, and among the public ones.
     """
 
     id: str
     project_id: str
     user_id: str
-    name: str
-    description: str
-    public: bool
-    request: Mapping[str, Any]
     created_at: datetime
     updated_at: datetime | None = None
     generation: int = 0
@@ -69,16 +80,6 @@ class Template:
     def visible_to(self, project_id: str) -> bool:
         """Say whether members of this project see it and use it."""
         return self.public or self.project_id == project_id
-
-
-@dataclass(frozen=True, slots=True)
-class TemplateDraft:
-    """A template that a client asks for; `request` as in `Template`."""
-
-    name: str
-    description: str
-    public: bool
-    request: Mapping[str, Any]
 
 
 def added_keys(

@@ -68,11 +68,8 @@ def make_template(service: Service, caller: Caller, draft: TemplateDraft, sight:
         id=str(uuid4()),
         project_id=caller.project_id,
         user_id=caller.user_id,
-        name=draft.name,
-        description=draft.description,
-        public=draft.public,
-        request=draft.request,
         created_at=service.now(),
+        **draft.asked,
     )
     with _named(new.name):
         return TEMPLATES.add(service, new)
@@ -88,15 +85,7 @@ def amend_template(
     """
     if draft.request != before.request:
         _check(service, caller, draft, sight)
-    after = replace(
-        before,
-        name=draft.name,
-        description=draft.description,
-        public=draft.public,
-        request=draft.request,
-        updated_at=service.now(),
-        generation=before.generation + 1,
-    )
+    after = replace(before, updated_at=service.now(), generation=before.generation + 1, **draft.asked)
 
     def write(connection: Connection) -> None:
         if after.public != before.public:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from leasehold.features.preemption.options import PreemptionSettings
@@ -29,22 +30,9 @@ def jobs(service: Service) -> Sequence[Job]:
     expected = service.settings.cloud.expect_preemptibles
     grace = service.settings.of(PreemptionSettings).grace.total_seconds() if expected else 0.0
     if not grace:
-        opening = Opening(service)
-        return [Job("preemption", LONGEST, lambda _: opening.run())]
+        # What has failed is not kept, so it is tried again; after that nothing is left to do.
+        opened = cache(partial(open_all, service.cloud))
+        return [Job("preemption", LONGEST, lambda _: opened())]
     every = min(max(grace / PART, SHORTEST), LONGEST)
     turn = Turn.of_one_round(service, PREEMPTION_LOCK, every)
     return [Job("preemption", every, lambda _: warn_preemptibles(service), turn)]
-
-
-class Opening:
-    """Opens all hosts once, and does nothing more."""
-
-    def __init__(self, service: Service) -> None:
-        self._service = service
-        self._done = False
-
-    def run(self) -> None:
-        """Open them, unless that was done; raises CloudError."""
-        if not self._done:
-            open_all(self._service.cloud)
-            self._done = True

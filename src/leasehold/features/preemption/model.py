@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,9 +20,4 @@ class Preemption:
 
     def payload(self) -> dict[str, str]:
         """Return the payload of its events; it names no lease and no host, which the project must not learn."""
-        return {
-            "server_id": self.server_id,
-            "server_name": self.server_name,
-            "project_id": self.project_id,
-            "ends_at": self.ends_at.isoformat(),
-        }
+        return {**asdict(self), "ends_at": self.ends_at.isoformat()}

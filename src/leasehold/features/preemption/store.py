@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Column, String, and_, delete, insert, select, update
 
@@ -61,12 +62,11 @@ def put_preemption(connection: Connection, told: Preemption, now: datetime, *, a
 
     Raises IntegrityError when another manager tells it at the same moment.
     """
-    row: dict[str, Any] = {"ends_at": told.ends_at, "told_at": now}
     if again:
-        connection.execute(update(preemptions).where(preemptions.c.server_id == told.server_id).values(row))
+        mine = preemptions.c.server_id == told.server_id
+        connection.execute(update(preemptions).where(mine).values(ends_at=told.ends_at, told_at=now))
     else:
-        names = {"server_id": told.server_id, "server_name": told.server_name, "project_id": told.project_id}
-        connection.execute(insert(preemptions), {**names, **row})
+        connection.execute(insert(preemptions), {**asdict(told), "told_at": now})
 
 
 def forget_preemptions(connection: Connection, server_ids: Collection[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from sqlalchemy import BigInteger, Column, String, Text, delete, insert, select, update
@@ -62,12 +63,9 @@ def end_round(connection: Connection, now: datetime, found: Sequence[tuple[Findi
     if found:
         rows = [
             {
+                **asdict(finding),
                 "position": position,
                 "kind": finding.kind.value,
-                "subject": finding.subject,
-                "resource_type": finding.resource_type,
-                "what": finding.what,
-                "remedy": finding.remedy,
                 "mend": finding.mend and finding.mend.value,
                 "repaired": repaired,
                 "found_at": since.get((finding.kind, finding.subject), now),

@@ -266,7 +266,8 @@ def _document(visit: Visit, opened: Opened) -> dict[str, Any]:
 
 
 def _sign_in(visit: Visit) -> Mapping[str, Any]:
-    return views.show_sign_in(visit.console.strategy.offers(), visit.console.sessions.strategy)
+    """Return how one can sign in."""
+    return {"strategy": visit.console.sessions.strategy, **visit.console.strategy.offers()}
 
 
 HANDLERS: Final[Mapping[str, Mapping[str, Callable[[Visit], Reply]]]] = {

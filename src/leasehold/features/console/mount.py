@@ -121,12 +121,8 @@ class Pages:
 def _handlers(rest: str) -> Mapping[str, Callable[[Visit], Reply]] | None:
     """Return the handlers of a path below `/console/`, by method; None for a file."""
     if rest.startswith(SESSIONS):
-        return {"DELETE": partial(_end_other, rest.removeprefix(SESSIONS))}
+        return {"DELETE": partial(end_other, name=rest.removeprefix(SESSIONS))}
     return HANDLERS.get(rest)
-
-
-def _end_other(name: str, visit: Visit) -> Reply:
-    return end_other(visit, name)
 
 
 def _only(request: falcon.Request, *methods: str) -> None:

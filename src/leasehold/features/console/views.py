@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from leasehold.model.caller import Caller
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
 
     from leasehold.features.console.door import Opened
@@ -67,8 +67,3 @@ def show_row(session: Session, opened: Opened) -> dict[str, Any]:
 def show_moment(moment: datetime) -> str:
     """Show a moment in UTC, to the second."""
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def show_sign_in(offers: Mapping[str, Any], strategy: str) -> dict[str, Any]:
-    """Show how one can sign in."""
-    return {"strategy": strategy, **offers}

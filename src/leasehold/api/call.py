@@ -129,7 +129,11 @@ class Call:
 
     def query_date(self, key: str, now: datetime) -> datetime | None:
         """Return the date that a query key holds; None when it is absent or empty. Raises InvalidDateError."""
-        return dates.parse_optional(self.query(key), version=self.version, now=now, field=key)
+        return self.date(self.query(key), key, now)
+
+    def date(self, text: str | None, field: str, now: datetime | None = None) -> datetime | None:
+        """Return the date that a client wrote; None for an absent, null or empty one. Raises InvalidDateError."""
+        return dates.parse_optional(text, version=self.version, now=now or self.service.now(), field=field)
 
     def query_number(self, key: str, least: int, most: int) -> int | None:
         """Return the whole number that a query key holds; None when it is absent or empty.

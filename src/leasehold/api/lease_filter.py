@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from leasehold.api import dates
 from leasehold.api.models.name import LONGEST_NAME
 from leasehold.api.paging import asked_page, asked_sort, asked_words
 from leasehold.api.policies import lease as lease_rules
@@ -55,8 +54,5 @@ def wanted_leases(call: Call) -> LeaseFilter:
     if name is not None and not (name.isprintable() and len(name) <= LONGEST_NAME):
         raise InvalidInputError(f"name has to be printable text of at most {LONGEST_NAME} characters.", field="name")
     statuses = asked_words(call, "status", [status.value for status in LeaseStatus], "status of a lease")
-    ends_after, starts_before = (
-        dates.parse_optional(call.query(key), version=call.version, now=now, field=key)
-        for key in ("ends_after", "starts_before")
-    )
+    ends_after, starts_before = (call.query_date(key, now) for key in ("ends_after", "starts_before"))
     return LeaseFilter(name, frozenset(map(LeaseStatus, statuses)), ends_after, starts_before)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
 
-from leasehold.api import dates
 from leasehold.api.call import Reply
 from leasehold.api.limits.event_waits import Waiter
 from leasehold.api.limits.parking import parking_of
@@ -81,7 +80,7 @@ def list_events(call: Call) -> Reply:
 
 def _since(call: Call) -> datetime | None:
     asked = call.query("from") if call.version >= FILTERS else None
-    return dates.parse_optional(asked, version=call.version, now=call.service.now(), field="from")
+    return call.date(asked, "from")
 
 
 @dataclass(frozen=True, slots=True)

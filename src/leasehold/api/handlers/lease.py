@@ -10,7 +10,6 @@ from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from leasehold.api import dates
 from leasehold.api.before_end import ON_START, check_actions, check_before_end
 from leasehold.api.call import Reply
 from leasehold.api.handlers.lease_then import AS_OF, show_then
@@ -307,23 +306,17 @@ def would_be(call: Call, lease: Lease) -> Reply:
 def draft_of(call: Call, body: LeaseRequest, dates_of: tuple[datetime, datetime], now: datetime) -> LeaseDraft:
     """Return what leases and offers are both asked for with; `dates_of` are its start and its end, parsed at `now`."""
     start, end = dates_of
-    before_end = dates.parse_optional(body.before_end_date, version=call.version, now=now, field="before_end_date")
     return LeaseDraft(
         name=body.name,
         start=start,
         end=end,
-        before_end=before_end,
+        before_end=call.date(body.before_end_date, "before_end_date", now),
         reservations=tuple(
             known(call, each.model_dump(), call.service.types.installed(each.resource_type), place_of(position))
             for position, each in enumerate(body.reservations or ())
         ),
         events=tuple(
-            (
-                each.event_type,
-                dates.parse_optional(
-                    each.event_date, version=call.version, now=now, field=f"events[{position}].event_date"
-                ),
-            )
+            (each.event_type, call.date(each.event_date, f"events[{position}].event_date", now))
             for position, each in enumerate(body.events or ())
             if each.event_type is not None
         ),
@@ -342,25 +335,21 @@ def _draft(call: Call, body: LeaseCreation) -> LeaseDraft:
         type=LeaseType(body.type or LeaseType.SCHEDULED),
         retries=body.retries,
         retry_pause=None if body.retry_seconds is None else timedelta(seconds=body.retry_seconds),
-        deadline=dates.parse_optional(body.deadline, version=call.version, now=now, field="deadline"),
+        deadline=call.date(body.deadline, "deadline", now),
         open_ended=bool(body.open_ended),
     )
 
 
 def _changes(call: Call, body: LeaseAmendment, lease: Lease) -> LeaseChanges:
     now, open_ended = call.service.now(), asks_open_end(body)
-
-    def moment(name: str, text: str | None) -> Any:
-        return dates.parse_optional(text, version=call.version, now=now, field=name)
-
     return LeaseChanges(
         name=body.name,
-        start=moment("start_date", body.start_date),
-        end=OPEN_END if open_ended else moment("end_date", body.end_date),
+        start=call.date(body.start_date, "start_date", now),
+        end=OPEN_END if open_ended else call.date(body.end_date, "end_date", now),
         open_ended=open_ended,
         start_by=parse_shift(body, OF_START),
         end_by=parse_shift(body, OF_END),
-        before_end=moment("before_end_date", body.before_end_date),
+        before_end=call.date(body.before_end_date, "before_end_date", now),
         reservations=None
         if body.reservations is None
         else tuple(_raw_change(call, lease, each, place_of(n)) for n, each in enumerate(body.reservations)),

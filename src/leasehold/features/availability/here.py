@@ -17,7 +17,6 @@ from leasehold.model.windows import from_seconds, to_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import datetime
 
     from leasehold.api.call import Call
     from leasehold.features.availability.bodies import AvailabilityAnswer, OneAvailability, WindowList, WindowSearch
@@ -65,19 +64,15 @@ def search_here(call: Call, body: WindowSearch) -> WindowList:
 
 def _wish(call: Call, body: WindowSearch, alternatives: list[list[dict[str, Any]]]) -> Wish:
     now = call.service.now()
-
-    def date(key: str) -> datetime | None:
-        return dates.parse_optional(getattr(body, key), version=call.version, now=now, field=key)
-
     if body.shortest_seconds is not None and body.shortest_seconds > body.duration_seconds:
         message = "shortest_seconds must not be longer than duration_seconds."
         raise InvalidInputError(message, field="shortest_seconds")
     return Wish(
         alternatives=alternatives,
         duration=timedelta(seconds=body.duration_seconds),
-        earliest=date("start_date") or now,
-        latest=date("latest_start_date"),
-        end=date("end_date"),
+        earliest=call.date(body.start_date, "start_date", now) or now,
+        latest=call.date(body.latest_start_date, "latest_start_date", now),
+        end=call.date(body.end_date, "end_date", now),
         shortest=None if body.shortest_seconds is None else timedelta(seconds=body.shortest_seconds),
         limit=body.limit,
     )

@@ -69,7 +69,7 @@ def create_of_lease(call: Call, lease: Lease, body: SubOfferCreation) -> Reply:
         body.name,
         body.amount,
         start,
-        _date(call, body.end_date, "end_date"),
+        call.date(body.end_date, "end_date"),
         reservation_id=body.reservation_id,
         for_project=body.for_project_id,
     )
@@ -96,8 +96,8 @@ def claim(call: Call, published_id: str, body: ClaimCreation) -> Reply:
     """
     draft = ClaimDraft(
         body.name,
-        _date(call, body.start_date if body.start_date != dates.NOW else None, "start_date"),
-        _date(call, body.end_date, "end_date"),
+        call.date(body.start_date if body.start_date != dates.NOW else None, "start_date"),
+        call.date(body.end_date, "end_date"),
         fingerprint(body, "CLAIM", published_id),
         amount=body.amount,
         dry_run=bool(body.dry_run),
@@ -106,10 +106,6 @@ def claim(call: Call, published_id: str, body: ClaimCreation) -> Reply:
     with asking_once(call) as service:
         lease = claim_offer(service, call.caller, published_id, draft, key, call.sight)
         return would_be(call, lease) if draft.dry_run else reply_in_callers_name(call, service, lease)
-
-
-def _date(call: Call, text: str | None, field: str) -> datetime | None:
-    return dates.parse_optional(text, version=call.version, now=call.service.now(), field=field)
 
 
 def _eyes(call: Call) -> str | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leasehold.api import dates
 from leasehold.api.call import Reply
 from leasehold.api.dates import to_wire
 from leasehold.api.handlers.lease import asking_once, matched_generation
@@ -40,8 +39,8 @@ def create(call: Call, lease: Lease, body: SubLeaseCreation) -> Reply:
         raise InvalidInputError(message, field="amount" if body.hosts is None else "hosts")
     if body.hosts is not None:
         call.api.policies.require(host_rules.GET, call.caller, call.caller)
-    now, key, generation = call.service.now(), idempotency_key(call), matched_generation(call)
-    end = dates.parse_optional(body.end_date, version=call.version, now=now, field="end_date")
+    key, generation = idempotency_key(call), matched_generation(call)
+    end = call.date(body.end_date, "end_date")
     hosts = tuple(body.hosts or ())
     wish = LendWish(body.name, body.project_id, end, body.reservation_id, hosts, body.amount)
     mark = fingerprint(body, "LEND", lease.id)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leasehold.api import dates
 from leasehold.api.before_end import check_before_end
 from leasehold.api.call import Reply
 from leasehold.api.dates import to_record, to_wire
@@ -95,8 +94,8 @@ def amend(call: Call, series: Series, body: SeriesAmendment) -> Reply:
     now = call.service.now()
     changes = SeriesChanges(
         name=body.name,
-        start=dates.parse_optional(body.start_date, version=call.version, now=now, field="start_date"),
-        end=dates.parse_optional(body.end_date, version=call.version, now=now, field="end_date"),
+        start=call.date(body.start_date, "start_date", now),
+        end=call.date(body.end_date, "end_date", now),
         reservations=None if body.reservations is None else tuple(each.model_dump() for each in body.reservations),
         use_disabled=call.may_use_disabled(series),
     )

@@ -30,10 +30,12 @@ from leasehold.model.windows import Window
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
+    from datetime import datetime
+    from typing import Any
 
     from sqlalchemy import Connection
 
-    from leasehold.features.lending.published_offer import Publication
+    from leasehold.features.lending.published_offer import PartPublication, Publication
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller
     from leasehold.model.resource import Resource
@@ -60,7 +62,9 @@ def publish(service: Service, caller: Caller, wish: Publication, *, is_admin: bo
         check_few(service, connection, owner)
         locks = lock(connection, {kind.pool}, service.now)
         resource = find_resource(connection, kind.name, wish.resource_id)
-        new = _new(service, caller, wish, _owned(kind, resource, wish, owner))
+        mine = _owned(kind, resource, wish, owner)
+        window, of_what = Window(wish.start, wish.end), {"resource_number": mine.number, "resource": mine}
+        new = new_offer(caller, wish, window, service.now(), project_id=owner, **of_what)
         if other := rows.overlapping(connection, new, locks.now):
             raise OffersOverlapError(other)
         rows.add_published(connection, new)
@@ -89,17 +93,18 @@ def _owned(kind: Kind[object], resource: Resource | None, wish: Publication, pro
     return resource
 
 
-def _new(service: Service, caller: Caller, wish: Publication, resource: Resource) -> PublishedOffer:
+def new_offer(
+    caller: Caller, wish: Publication | PartPublication, window: Window, now: datetime, **of_what: Any
+) -> PublishedOffer:
+    """Return an offer that is not written yet; `of_what` says whose it is, and what is offered."""
     return PublishedOffer(
         id=str(uuid4()),
         name=wish.name,
-        project_id=resource.owner or "",
         user_id=caller.user_id,
-        resource_number=resource.number,
-        resource=resource,
-        window=Window(wish.start, wish.end),
+        window=window,
         for_project=wish.for_project,
-        created_at=service.now(),
+        created_at=now,
+        **of_what,
     )
 
 

@@ -7,15 +7,14 @@ now it is known which of them nothing uses.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 from leasehold.db.leases.lease import find_lease
 from leasehold.features.lending import store as rows
 from leasehold.features.lending.lend import lend
 from leasehold.features.lending.lendable import check_lendable, lendable_now, part_to_lend
 from leasehold.features.lending.model import FewerOfferedError, LendWish, NotLendableError
-from leasehold.features.lending.publish import absent, check_few, get_published
-from leasehold.features.lending.published_offer import OfferedPart, PublishedOffer
+from leasehold.features.lending.publish import absent, check_few, get_published, new_offer
+from leasehold.features.lending.published_offer import OfferedPart
 from leasehold.leasing.dates import earliest
 from leasehold.leasing.deciding.allocations import held_by
 from leasehold.leasing.locks import lock, look_at
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from leasehold.features.lending.published_offer import ClaimDraft, PartPublication
+    from leasehold.features.lending.published_offer import ClaimDraft, PartPublication, PublishedOffer
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller
     from leasehold.model.lease import Lease
@@ -65,7 +64,8 @@ def publish_part(service: Service, caller: Caller, lease_id: str, wish: PartPubl
             raise InvalidInputError(OWN, field="for_project_id")
         check_lendable(service.types, lease, part, locks.now)
         offered = OfferedPart(lease.id, part.id, wish.amount)
-        new = _new(caller, lease, wish, offered, locks.now)
+        window = _window(lease, wish, locks.now)
+        new = new_offer(caller, wish, window, locks.now, project_id=lease.project_id, part=offered)
         others = rows.offers_of_part(connection, offered, new.window, locks.now)
         _check_amount(new.window, offered, len(held_by(part, lease)), others)
         rows.add_published(connection, new)
@@ -74,21 +74,6 @@ def publish_part(service: Service, caller: Caller, lease_id: str, wish: PartPubl
         return rows.find_published(connection, new.id) or new
 
     return service.db.transact(work)
-
-
-def _new(caller: Caller, lease: Lease, wish: PartPublication, part: OfferedPart, now: datetime) -> PublishedOffer:
-    return PublishedOffer(
-        id=str(uuid4()),
-        name=wish.name,
-        project_id=lease.project_id,
-        user_id=caller.user_id,
-        resource_number=None,
-        resource=None,
-        window=_window(lease, wish, now),
-        for_project=wish.for_project,
-        created_at=now,
-        part=part,
-    )
 
 
 def _window(lease: Lease, wish: PartPublication, now: datetime) -> Window:

@@ -63,11 +63,11 @@ class PublishedOffer:
     name: str
     project_id: str
     user_id: str
-    resource_number: int | None
-    resource: Resource | None
     window: Window
     for_project: str | None
     created_at: datetime
+    resource_number: int | None = None
+    resource: Resource | None = None
     deleted_at: datetime | None = None
     part: OfferedPart | None = None
 

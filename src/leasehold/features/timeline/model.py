@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from leasehold.model.membership import Membership
 from leasehold.model.resource import Health
+from leasehold.model.windows import OPEN_END, to_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -93,6 +94,23 @@ class ShownLease(NamedTuple):
     movable: int | None = None
     degraded: bool = False
     at_risk: bool = False
+
+    @classmethod
+    def of(cls, lease: Any, start: datetime, end: datetime, movable: int | None = None) -> Self:
+        """Return a lease, or a row of one, with its dates."""
+        return cls(
+            id=lease.id,
+            project_id=lease.project_id,
+            user_id=lease.user_id,
+            name=lease.name,
+            status=lease.status,
+            start=to_seconds(start),
+            end=None if end == OPEN_END else to_seconds(end),
+            deleted=lease.deleted_at is not None,
+            movable=movable,
+            degraded=bool(lease.degraded),
+            at_risk=bool(lease.at_risk),
+        )
 
 
 class Unplaced(NamedTuple):

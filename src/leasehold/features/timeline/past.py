@@ -18,7 +18,7 @@ from leasehold.features.timeline.model import BarKind, ShownLease, Unplaced
 from leasehold.model.errors import InvalidInputError
 from leasehold.model.segment import Cause
 from leasehold.model.states import LeaseStatus
-from leasehold.model.windows import OPEN_END, to_seconds
+from leasehold.model.windows import to_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -58,7 +58,7 @@ class Past:
         for ident in rows.keys() - changed:
             row = rows[ident]
             self.unchanged.add(ident)
-            self._know(ident, row, row.status, (row.start_at, row.end_at), deleted=row.deleted_at is not None)
+            self.known[ident] = ShownLease.of(row, row.start_at, row.end_at)
         if len(changed) > MOST_CHANGED:
             message = f"More than {MOST_CHANGED} leases have changed since as_of. Ask for a later moment."
             raise InvalidInputError(message, field="as_of")
@@ -66,24 +66,7 @@ class Past:
             lease = change.lease
             if lease.status is not LeaseStatus.OFFERED:
                 self.then[ident] = lease
-                dates = (lease.window.start, lease.window.end)
-                self._know(ident, lease, lease.status, dates, deleted=lease.deleted_at is not None)
-
-    def _know(self, ident: str, of: Any, status: str, dates: tuple[datetime, datetime], *, deleted: bool) -> None:
-        start, end = dates
-        finish = None if end == OPEN_END else to_seconds(end)
-        self.known[ident] = ShownLease(
-            id=ident,
-            project_id=of.project_id,
-            user_id=of.user_id,
-            name=of.name,
-            status=status,
-            start=to_seconds(start),
-            end=finish,
-            deleted=deleted,
-            degraded=bool(of.degraded),
-            at_risk=bool(of.at_risk),
-        )
+                self.known[ident] = ShownLease.of(lease, lease.window.start, lease.window.end)
 
     def pieces(
         self, booked: Iterable[Row[*tuple[Any, ...]]], recorded: Iterable[Row[*tuple[Any, ...]]]

@@ -20,7 +20,7 @@ from leasehold.features.timeline.tag import Tag, since_of
 from leasehold.model.errors import InvalidDateError, InvalidInputError
 from leasehold.model.resource import MAINTENANCE
 from leasehold.model.states import LeaseStatus
-from leasehold.model.windows import EPOCH, OPEN_END, to_seconds
+from leasehold.model.windows import EPOCH, to_seconds
 from leasehold.resource_types.maintenance.kind import MaintenanceKind
 
 if TYPE_CHECKING:
@@ -237,23 +237,11 @@ class _Answering:
         ahead = to_seconds(EPOCH + settings.rebind_before_start)
         moving = bool(settings.rebinding_seconds) and not all(kind.public for kind in self.kinds)
         shown = {}
-        for ident, name, status, owner, user, start, end, deleted, degraded, risky, _ in found:
-            begin = to_seconds(start)
+        for row in found:
             # Late binding may give these others (`leasing/reading/holding.py`).
-            unstarted = status in _UNSTARTED and deleted is None and not degraded and not risky
-            shown[ident] = ShownLease(
-                id=ident,
-                project_id=owner,
-                user_id=user,
-                name=name,
-                status=status,
-                start=begin,
-                end=None if end == OPEN_END else to_seconds(end),
-                deleted=deleted is not None,
-                movable=begin - ahead if moving and unstarted else None,
-                degraded=bool(degraded),
-                at_risk=bool(risky),
-            )
+            unstarted = row.status in _UNSTARTED and row.deleted_at is None and not row.degraded and not row.at_risk
+            movable = to_seconds(row.start_at) - ahead if moving and unstarted else None
+            shown[row.id] = ShownLease.of(row, row.start_at, row.end_at, movable)
         return shown
 
     def _maintenances(self, wanted: stored.Range, recorded: Iterable[Tuple[*tuple[Any, ...]]]) -> frozenset[str]:

@@ -20,7 +20,8 @@ from leasehold.model.errors import NotFoundError
 from leasehold.model.resource import FLOATING_IP
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
 
     from leasehold.api.call import Call
     from leasehold.api.models.floatingip import FloatingIpCreation
@@ -61,7 +62,7 @@ def create(call: Call, body: FloatingIpCreation) -> Reply:
     where = {"floating_network_id": body.floating_network_id, "floating_ip_address": body.floating_ip_address}
     restriction = asked_restriction(call, body.model_dump(include=set(RESTRICTION_KEYS), exclude_unset=True))
     enrolled = enrol(call.service, FLOATING_IP, where, restriction=restriction)
-    made = show_new_floating_ip(enrolled, disabled=call.shows_disabled, projects=call.shows_projects)
+    made = show_floating_ip(enrolled, disabled=call.shows_disabled, projects=call.shows_projects, write=to_wire_or_none)
     return Reply({"floatingip": made})
 
 
@@ -71,10 +72,12 @@ def delete(call: Call, floatingip_id: str) -> Reply:
     return Reply()
 
 
-def show_floating_ip(address: Resource, *, disabled: bool = False, projects: bool = False) -> FloatingIpAnswer:
-    """Return the floating IP, with its dates in the format of records; `disabled` says that the caller sees that.
+def show_floating_ip(
+    address: Resource, *, disabled: bool, projects: bool, write: Callable[[datetime | None], str | None] = to_record
+) -> FloatingIpAnswer:
+    """Return the floating IP; `disabled` says that the caller sees that, `projects` which projects may use it.
 
-    `projects` says that they see which projects may use it.
+    Its dates are in the format of records, but another one in the answer to POST (contract http-api §4).
     """
     flag: Mapping[str, object] = shown(DisabledAnswer, address) if disabled else {}
     restriction: Mapping[str, object] = shown(RestrictedAnswer, address) if projects else {}
@@ -82,17 +85,8 @@ def show_floating_ip(address: Resource, *, disabled: bool = False, projects: boo
         FloatingIpAnswer,
         address,
         **{key: address.attributes[key] for key in ("floating_network_id", "subnet_id", "floating_ip_address")},
-        created_at=to_record(address.created_at),
-        updated_at=to_record(address.updated_at),
+        created_at=write(address.created_at),
+        updated_at=write(address.updated_at),
         **flag,
         **restriction,
     )
-
-
-def show_new_floating_ip(address: Resource, *, disabled: bool = False, projects: bool = False) -> FloatingIpAnswer:
-    """Return the floating IP for the answer to POST, where dates have the other format (contract http-api §4)."""
-    return {
-        **show_floating_ip(address, disabled=disabled, projects=projects),
-        "created_at": to_wire_or_none(address.created_at),
-        "updated_at": to_wire_or_none(address.updated_at),
-    }

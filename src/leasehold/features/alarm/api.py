@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import ConfigDict, Field, with_config
@@ -11,6 +9,7 @@ from typing_extensions import TypedDict
 
 from leasehold.api import strict
 from leasehold.api.call import Reply
+from leasehold.api.handlers.lease import asking_once
 from leasehold.api.models.base import TEN_YEARS, RequestModel, answer
 from leasehold.api.models.lease import OpenObject
 from leasehold.api.models.name import OptionalName  # noqa: TC001 - read at run time
@@ -18,7 +17,6 @@ from leasehold.api.paging import ListKeys
 from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, Rule
 from leasehold.api.route import CREATED, EVERY, GONE, V1_2, Noun
 from leasehold.api.views.shown import shown
-from leasehold.cloud.asked_once import asked_once
 from leasehold.features.alarm import use as alarms
 from leasehold.features.alarm.model import AlarmDraft
 from leasehold.resource_types.fields import MOST
@@ -105,9 +103,8 @@ def create(call: Call, body: AlarmCreation) -> Reply:
     type_ = call.service.types.installed(wanted.resource_type)
     strict.check_reservation(wanted, (alarms.PLACE,), type_, version=call.version)
     draft = AlarmDraft(wanted.model_dump(), body.below, body.duration, body.name)
-    waiting = partial(call.api.cloud_waits.call, call.permit, call.caller.project_id)
-    with asked_once(call.service.cloud, call.api.settings.cloud_seconds, around=waiting) as cloud:
-        made = alarms.make_alarm(replace(call.service, cloud=cloud), call.caller, draft, call.sight)
+    with asking_once(call) as service:
+        made = alarms.make_alarm(service, call.caller, draft, call.sight)
     return Reply({"alarm": show_alarm(made)})
 
 

@@ -5,7 +5,8 @@ This service answers for its own region, and asks those of the others. A lease i
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -21,7 +22,7 @@ from leasehold.features.availability.peers import PeerAnswer, PeerRequest, askin
 from leasehold.model.errors import InvalidInputError, LeaseholdError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection
 
     from leasehold.api.call import Call
     from leasehold.features.availability.bodies import RegionSearch
@@ -95,7 +96,9 @@ def _ask(
             except LeaseholdError as error:
                 refusal = error
                 found[own] = PeerAnswer(error=error.message)
-        with _waiting(call, needed=bool(peers)):
+        waiting = partial(call.api.cloud_waits.call, call.permit, call.caller.project_id)
+        # The request needs no permit while others answer.
+        with waiting_outside(waiting) if peers else nullcontext():
             found |= {name: answer.result() for name, answer in answers.items()}
     if refusal is not None and all(each.content is None for each in found.values()):
         raise refusal
@@ -107,16 +110,6 @@ def _check_known(names: Collection[str] | None, known: Collection[str], field: s
     if unknown:
         message = f"There is no region {unknown[0]!r}. There are: {', '.join(known)}."
         raise InvalidInputError(message, field=field)
-
-
-@contextmanager
-def _waiting(call: Call, *, needed: bool) -> Iterator[None]:
-    """Release the request's permit while others answer."""
-    if not needed:
-        yield
-        return
-    with waiting_outside(lambda: call.api.cloud_waits.call(call.permit, call.caller.project_id)):
-        yield
 
 
 def _listed(call: Call, found: dict[str, PeerAnswer], shown: Callable[[PeerAnswer], dict[str, Any]]) -> Reply:

@@ -17,7 +17,7 @@ from leasehold.model.resource import HOST
 if TYPE_CHECKING:
     from leasehold.api.call import Call
     from leasehold.api.models.property import PrivacyChange, PropertyAnswer
-    from leasehold.db.resources.property import PropertyDefinition, PropertyValues
+    from leasehold.db.resources.property import PropertyValues
 
 
 def list_properties(call: Call, resource_type: str = HOST) -> Reply:
@@ -36,7 +36,9 @@ def list_properties(call: Call, resource_type: str = HOST) -> Reply:
 def change(call: Call, name: str, body: PrivacyChange, resource_type: str = HOST) -> Reply:
     """Hide a property from users' discovery, or show it again."""
     definition = set_privacy(call.service, known(call, resource_type).name, name, private=body.private)
-    return Reply({"resource_property": show_definition(definition)})
+    # Here dates have another format (contract http-api §4).
+    moments = {key: to_wire_or_none(getattr(definition, key)) for key in ("created_at", "updated_at")}
+    return Reply({"resource_property": shown(DefinitionAnswer, definition, property_name=definition.name, **moments)})
 
 
 def _asks(call: Call, key: str) -> bool:
@@ -48,14 +50,3 @@ def show_property(values: PropertyValues, *, detail: bool) -> PropertyAnswer:
     if not detail:
         return {"property": values.name}
     return {"property": values.name, "private": values.private, "values": list(values.values)}
-
-
-def show_definition(definition: PropertyDefinition) -> DefinitionAnswer:
-    """Return the definition of the property, with dates in the format of PATCH (contract http-api §4)."""
-    return shown(
-        DefinitionAnswer,
-        definition,
-        property_name=definition.name,
-        created_at=to_wire_or_none(definition.created_at),
-        updated_at=to_wire_or_none(definition.updated_at),
-    )

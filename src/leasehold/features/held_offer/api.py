@@ -172,6 +172,7 @@ ROUTES = [
         CREATED,
         headers=("Idempotency-Key",),
         counts=Operation.OFFER,
+        within=(lease_rules.GIVE_BACK,),
     ),
     V1_3("GET", _ONE, show, (GET,), None, OneOffer, noun=_NOUN),
     V1_3("DELETE", _ONE, delete, (GET, DELETE), success=GONE, noun=_NOUN),

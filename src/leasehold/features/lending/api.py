@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from leasehold.api.models.lease import OneLease
+from leasehold.api.policies import host as host_rules
 from leasehold.api.policies import lease as lease_rules
 from leasehold.api.policies.base import ADMIN, MEMBER_OR_ADMIN, READER_OR_ADMIN, Rule
 from leasehold.api.route import CREATED, EVERY, GONE, V1_3
@@ -61,7 +62,17 @@ _LENDS, _PUBLISHES = (*_AMENDS, LEND), (*_AMENDS, OFFER)
 _CLAIMS = (GET, CLAIM, lease_rules.POST)
 ROUTES = [
     V1_3("GET", _LENT, sub_leases.list_all, (lease_rules.GET,), None, SubLeaseList),
-    V1_3("POST", _LENT, sub_leases.create, _LENDS, SubLeaseCreation, OneSubLease, CREATED, headers=(*_KEY, "If-Match")),
+    V1_3(
+        "POST",
+        _LENT,
+        sub_leases.create,
+        _LENDS,
+        SubLeaseCreation,
+        OneSubLease,
+        CREATED,
+        headers=(*_KEY, "If-Match"),
+        within=(host_rules.GET,),
+    ),
     V1_3("DELETE", f"{_LENT}/{{sub_lease_id}}", sub_leases.delete, _PUBLISHES, success=GONE),
     V1_3(
         "POST",

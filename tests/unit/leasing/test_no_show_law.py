@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from leasehold.cloud.ports import CloudPermanentError
@@ -143,8 +143,19 @@ class History:
             assert {(name, lease.id) for name in early} <= self.used, held
 
 
+RELEASED_SUBSTITUTE = [
+    ("lease", hosts(1, 3), 0),
+    ("fail", 9, None),
+    ("amend", 0, 300),
+    ("boot", 8, None),
+    ("wait", 8, None),
+]
+"""What healing chose is released: nothing of the lease is other than it was."""
+
+
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(moves=MOVES)
+@example(RELEASED_SUBSTITUTE)
 def test_what_is_used_stays_and_what_is_not_goes(moves: list[Any]) -> None:
     with TemporaryDirectory() as folder, make_service(Path(folder), hosts=HOSTS) as world:
         history = History(world)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from leasehold.cloud.ports import CloudError
 from leasehold.db.outbox import put_event
 from leasehold.leasing.deciding.allocations import held_by
+from leasehold.leasing.deciding.flags import Flags, changed, with_flags
 from leasehold.model.allocation import slots_of
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.judging import due_of, judging
@@ -101,8 +102,16 @@ def settled(lease: Lease, step: Step, outcomes: Sequence[Outcome], now: datetime
         if job.kind is not None and _amount(job, freed):
             part = next(part for part in lease.reservations if part.id == job.name)
             request = _left_of(lease, part, job.kind, freed)
-            lease = lease.with_reservations({job.name}, request=request)
+            flags = _flags(part, lease, freed)
+            lease = with_flags(lease.with_reservations({job.name}, request=request), {job.name: flags})
     return lease
+
+
+def _flags(part: Reservation, lease: Lease, freed: Collection[int]) -> Flags:
+    """Return the flags of a reservation that has given these up: one that healing chose for it may be among them."""
+    held = held_by(part, lease)
+    substitutes = any(each.substitute for each in held if each.id not in freed)
+    return Flags(part.missing_resources, changed(part, held, substitutes=substitutes), part.missing)
 
 
 def _keeps(part: Reservation, freed: Collection[int]) -> bool:

@@ -15,6 +15,7 @@ from leasehold.db.outbox import put_event
 from leasehold.db.pool import lock_pools
 from leasehold.db.task import finish_task, still_ours
 from leasehold.db.together import together
+from leasehold.leasing.deciding.flags import put_flag_event
 from leasehold.leasing.deciding.queue import ALONE
 from leasehold.leasing.deciding.source import Release
 from leasehold.leasing.locks import Locks
@@ -256,6 +257,7 @@ class _Completion:
         after = save_lease(connection, lease, _NEXT[phase](self._settled(lease, now)), now)
         if phase is Phase.NO_SHOW:
             put_no_show_events(connection, after, self.step, self.outcomes, now)
+            put_flag_event(connection, lease, after, now)
         elif phase is Phase.BEFORE_END:
             put_event(connection, LeaseNews.WARNED, after, now, shown_of(after.reservations, warned=True))
         elif phase in EVENT_OF:
@@ -277,6 +279,7 @@ class _Completion:
         after = save_lease(connection, lease, self._failed(after) if tells else after, now)
         if self.step.phase is Phase.NO_SHOW:
             put_no_show_events(connection, after, self.step, self.outcomes, now)
+            put_flag_event(connection, lease, after, now)
         if tells and not _has_failed(self.step):
             warning = self.step.phase is Phase.BEFORE_END
             told = LeaseNews.WARNING_FAILED if warning else f"lease.event.{EVENT_OF[self.step.phase]}"

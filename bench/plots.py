@@ -65,6 +65,7 @@ PLOTS: Final[Mapping[str, Plot]] = {
         "linear",
         "trivial request + bare durable commit",
     ),
+    "flat": Plot("One request of each kind, 10,000 hosts, MariaDB", "current and future allocations", "milliseconds"),
     "list": Plot("GET of all leases, MariaDB", "leases in the list", "milliseconds"),
     "admission": Plot(
         "Leases granted, 8 clients, one pool",

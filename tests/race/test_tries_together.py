@@ -134,6 +134,21 @@ def test_the_line_is_kept(database_url: str) -> None:
         audit(world)
 
 
+def test_one_that_has_changed_keeps_its_place(database_url: str) -> None:
+    """It is tried again at once, and waits until then: what comes after it does not get what it would."""
+    with waiting(database_url, free=1) as (world, made):
+        first, second = made[:2]
+        claims = claims_of(world, made[:2])
+        steps = begun(world, claims)
+        world.amend(first, name="another")
+        found = all_behind(world, asks(700), *map(tries, claims, steps))
+        assert found[1:] == [True, True]
+        assert [world.status(each) for each in (first, second)] == ["IN_PROGRESS"] * 2
+        run_for(world, minutes=3)
+        assert [world.status(each) for each in (first, second)] == ["ACTIVE", "IN_PROGRESS"]
+        audit(world)
+
+
 def test_a_lost_claim_and_a_deleted_lease_change_nothing_for_others(database_url: str) -> None:
     with waiting(database_url, free=5) as (world, made):
         first, second, lost, gone = made[:4]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from leasehold.db.leases.listed import State
 
 MOST: Final = 16 * 1024 * 1024
-"""Bytes of all texts of a process: some ten thousand leases."""
+"""Bytes of all texts of a process: some eight thousand leases."""
 BESIDE: Final = 400
 """Bytes that Python needs for a text beside it, with its key."""
 

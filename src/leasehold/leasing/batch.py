@@ -108,7 +108,8 @@ class _SharedUnit(Unit):
     def book(self, decision: Decision) -> None:
         """Let the requests after this one see what a lease has then; what it had in use may have to be cleaned."""
         before = decision.before
-        self.booked.add(decision.lease.id)
+        if not decision.lease.waits:
+            self.booked.add(decision.lease.id)
         if before is not None and not before.reached(EventType.START):
             mine = [part.id for part in before.reservations]
             self.views.update({pool: view.without(mine) for pool, view in self.views.items()})
@@ -185,7 +186,7 @@ def _decided(
     full = take_together(connection, (unit.use for unit, _ in wanted.values()), service.now())
     wanted = {each: asked for each, asked in wanted.items() if each.project_id not in full}
     if not wanted:
-        return
+        raise _NothingError
     locks = Locks(connection, move_pools(connection, batch[0].joins.pools), service.now())
     unchanged |= lock_those_unchanged(connection, [each.joins.about for each in wanted if each.joins.about])
     decided: dict[_Member, Decision] = {}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection
 
 LATELY: Final = timedelta(days=7)
-"""How long after its end a lease is looked for that no check has seen since it began; each check takes a minute."""
+"""How long after its end a lease is looked for that no check has seen since it began; there is a check each minute."""
 
 
 def lacking_leases(connection: Connection, now: datetime, until: datetime | None) -> dict[str, int]:

@@ -125,14 +125,15 @@ def each_text(
     left: list[State] = [(row.id, row.generation, row.updated_at) for row in connection.execute(query)]
     keeps = len(left) <= KEPT
     for begin in range(0, len(left), CHUNK):
-        found = {state: texts.get(state) if keeps else None for state in left[begin : begin + CHUNK]}
-        new = {state[0]: state for state, text in found.items() if text is None}
+        some = left[begin : begin + CHUNK]
+        found = {state: text for state in some if keeps and (text := texts.get(state)) is not None}
+        new = {state[0]: state for state in some if state not in found}
         for row, parts, moments in _read(connection, list(new)) if new else ():
             state = new[row[0]]
             text = found[state] = show(read_lease(row, parts, ()), moments)
             if keeps:
                 texts.keep(state, text)
-        yield from filter(None, found.values())
+        yield from map(found.__getitem__, some)
 
 
 def _read(connection: Connection, ids: Sequence[str]) -> list[Found]:

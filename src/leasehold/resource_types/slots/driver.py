@@ -136,8 +136,9 @@ def converge_slots(
     if wanted is Wanted.ENDED:
         return _dissolve(cloud, job)
     name = job.name
-    if not (wanted is Wanted.ACTIVE and job.reservation.status is ReservationStatus.PENDING and job.reservation.cloud):
-        # A start after this has been made finds the class; one that was removed since is missed by `_offer`.
+    prepared = job.reservation.status is ReservationStatus.PENDING and "aggregate_id" in job.reservation.cloud
+    if not (wanted is Wanted.ACTIVE and prepared):
+        # A start of what is prepared finds the class; one that was removed since is missed by `_offer`.
         cloud.providers.ensure_class(resource_class(name))
     cloud.flavors.ensure(flavor)
     tenants = ",".join((job.project_id, *job.reservation.shared_with))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import orjson
-from sqlalchemy import JSON, Computed, Text, TypeDecorator, any_, bindparam, cast, func, select
+from sqlalchemy import JSON, Computed, Text, TypeDecorator, any_, bindparam, cast, func, null, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
@@ -72,6 +72,15 @@ class AfterSlash(FunctionElement[str]):
     inherit_cache = True
 
 
+class WhereNull(FunctionElement[Any]):
+    """A column to order by first, of rows in which it is NULL, so that an index that begins with it gives their order.
+
+    PostgreSQL uses the index if the order names the column, MariaDB and MySQL if it does not.
+    """
+
+    inherit_cache = True
+
+
 def _column(element: FunctionElement[Any]) -> Any:
     (column,) = element.clauses
     return column
@@ -120,6 +129,16 @@ def _trimmed(element: AfterSlash, compiler: SQLCompiler, **options: Any) -> str:
     text = _column(element)
     before = func.rtrim(text, func.replace(text, "/", ""))
     return compiler.process(func.substr(text, func.length(before) + 1), **options)
+
+
+@compiles(WhereNull)
+def _named(element: WhereNull, compiler: SQLCompiler, **options: Any) -> str:
+    return compiler.process(_column(element), **options)
+
+
+@compiles(WhereNull, "mysql", "mariadb")
+def _left_out(_element: WhereNull, compiler: SQLCompiler, **options: Any) -> str:
+    return compiler.process(null(), **options)
 
 
 @compiles(Computed, "postgresql", "mysql", "mariadb")

@@ -28,6 +28,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
+from leasehold.db.columns.lasting import lasting
 from leasehold.db.columns.lease_columns import EVENT, LEASE, RESERVATION
 from leasehold.db.types import CONVENTION, COUNTED, EXACT, BigKey, UtcDateTime
 
@@ -137,7 +138,8 @@ leases = table(
     Index(None, "remind_at"),
     Index(None, "offered_until"),
     Index(None, "published_offer"),
-    Index(None, "project_id", "deleted_at"),
+    Index(None, "project_id", "deleted_at", "created_at", "id"),
+    Index(None, "deleted_at", "created_at", "id"),
     Index(None, "deleted_at", "end_at"),
     Index(None, "updated_at"),
 )
@@ -165,8 +167,11 @@ allocations = table(
     Column("substitute", Boolean),
     Column("recorded_until", BigInteger),
     Column("start_cause", String(16)),
+    lasting(),
     Index(None, "pool", "generation"),
     Index(None, "resource_number", "ends_at"),
+    Index(None, "pool", "lasts", "starts_at", "ends_at"),
+    Index(None, "pool", "released_at", "ends_at"),
     **COUNTED,
 )
 
@@ -188,7 +193,9 @@ segments = table(
     Column("start_cause", String(16)),
     Column("end_cause", String(16)),
     Column("written_at", UtcDateTime, nullable=False),
+    lasting(),
     Index(None, "project_id", "ends_at"),
+    Index(None, "resource_type", "lasts", "starts_at", "ends_at"),
     **COUNTED,
 )
 

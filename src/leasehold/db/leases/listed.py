@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypedDict, Unpack
 from sqlalchemy import and_, exists, or_, select
 
 from leasehold.db.columns.lease_columns import LEASE, read_lease, selected
-from leasehold.db.dialects import IDS, AmongIds
+from leasehold.db.dialects import IDS, AmongIds, WhereNull
 from leasehold.db.leases.lease_parts import whole_lease, with_parts
 from leasehold.db.tables import leases, outbox, reservations
 from leasehold.model.lease_filter import EVERY_LEASE
@@ -157,7 +157,9 @@ def _wanted_leases(
     query = query.where(*_among(project_id, resource_type, offered=offered), *_wanted(wanted))
     if after is not None:
         query = query.where(_follows(sort, *after))
-    return query.order_by(_SORTS[sort.key].desc() if sort.descending else _SORTS[sort.key], leases.c.id).limit(limit)
+    first = () if wanted.deleted else (WhereNull(leases.c.deleted_at),)
+    key = _SORTS[sort.key].desc() if sort.descending else _SORTS[sort.key]
+    return query.order_by(*first, key, leases.c.id).limit(limit)
 
 
 def _among(project_id: str | None, resource_type: str | None, *, offered: bool) -> Iterator[ColumnElement[bool]]:
@@ -190,5 +192,6 @@ def _wanted(wanted: LeaseFilter) -> Iterator[ColumnElement[bool]]:
 def _follows(sort: Sort, value: Any, last: str) -> ColumnElement[bool]:
     """Return the condition that a lease comes after this position in the list."""
     column = _SORTS[sort.key]
-    beyond = column < value if sort.descending else column > value
-    return or_(beyond, and_(column == value, leases.c.id > last))
+    from_here = column <= value if sort.descending else column >= value
+    # Databases begin an index at a condition, not at an alternative.
+    return and_(from_here, or_(column != value, leases.c.id > last))

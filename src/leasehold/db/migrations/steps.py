@@ -11,7 +11,7 @@ from sqlalchemy.dialects import mysql
 from leasehold.db.schema import SchemaError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
 BIG_KEY: Final = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 """A 64-bit key that the database generates."""
@@ -39,7 +39,7 @@ def make_table(
     because another service then made it.
     """
     found = sa.inspect(op.get_bind())
-    known: set[str | None] = set()
+    known: Collection[str | None] = ()
     if found.has_table(name):
         wanted = {part.name for part in parts if isinstance(part, sa.Column)}
         # The table may have more columns, which a later revision adds.
@@ -47,7 +47,7 @@ def make_table(
             raise SchemaError(
                 f"The database has a table {name} that is not ours: give Leasehold a database of its own."
             )
-        known = {index["name"] for index in found.get_indexes(name)}
+        known = _indexes(name)
     else:
         op.create_table(name, *parts, sqlite_autoincrement=counted, **_exact())
     for columns in indexes:
@@ -74,11 +74,29 @@ def add_column(table: str, column: sa.Column[Any]) -> None:
         op.add_column(table, column)
 
 
+def add_lasts(table: str) -> None:
+    """Add the least of nine lengths within which each row ends, unless it exists."""
+    lengths = " ".join(f"WHEN ends_at - starts_at <= {4**power} THEN {4**power}" for power in range(5, 13))
+    # SQLite adds no stored column. PostgreSQL has no index on another, and MariaDB may not recover one (0059).
+    stored = None if op.get_bind().dialect.name == "sqlite" else True
+    lasts = sa.Computed(f"CASE {lengths} ELSE {4**19} END", persisted=stored)
+    add_column(table, sa.Column("lasts", sa.BigInteger, lasts))
+
+
 def add_index(name: str, table: str, columns: Sequence[str]) -> None:
     """Add an index to a table unless it exists."""
-    known = {each["name"] for each in sa.inspect(op.get_bind()).get_indexes(table)}
-    if name not in known:
+    if name not in _indexes(table):
         op.create_index(name, table, list(columns))
+
+
+def remove_index(name: str, table: str) -> None:
+    """Remove an index from a table if it exists."""
+    if name in _indexes(table):
+        op.drop_index(name, table)
+
+
+def _indexes(table: str) -> Collection[str | None]:
+    return {each["name"] for each in sa.inspect(op.get_bind()).get_indexes(table)}
 
 
 def add_rows(name: str, key: str, rows: Sequence[dict[str, Any]]) -> None:

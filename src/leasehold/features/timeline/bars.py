@@ -55,7 +55,7 @@ class Pieces:
 
     def add_booked(self, rows: Iterable[Row[*tuple[Any, ...]]]) -> None:
         """Add what allocations have beyond their segments, and until they are released (`store.py`)."""
-        for number, lease_id, slots, demand, start, end, recorded, left, released, substitute, cause in rows:
+        for number, lease_id, slots, demand, start, end, recorded, left, released, substitute, cause, _ in rows:
             of = (slots, demand, was_healed(left, cause, substitute=substitute))
             begin = start if recorded is None else max(start, recorded)
             gone = end if left is None else min(end, to_seconds(left))

@@ -77,7 +77,7 @@ class Past:
             of = (slots, demand, cause == Cause.HEALED)
             if start <= now:
                 yield Piece(number, lease_id, start, self._end(lease_id, end, now), BarKind.LEASE, *of)
-        for number, lease_id, slots, demand, start, end, since, left, released, substitute, cause in booked:
+        for number, lease_id, slots, demand, start, end, since, left, released, substitute, cause, _ in booked:
             if start > now:
                 continue
             of = (slots, demand, was_healed(left, cause, substitute=substitute))

@@ -1,26 +1,29 @@
 """What the timeline reads: what is booked in a window, what was held in it, and whose that is (decision 0095).
 
-The rows stay tuples: there may be tens of thousands. Each function takes one statement, whatever the window is, but for
-`leases_of`. What has ended before a window that lies ahead is left out: it will be released by then, or be told later.
+The rows stay tuples: there may be tens of thousands. Each function takes one statement, whatever the window is. What
+has ended before a window that lies ahead is left out: it will be released by then, or be told later.
 """
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import Integer, and_, func, or_, select, type_coerce, union
+from sqlalchemy import Integer, and_, func, or_, select, type_coerce, union, union_all
 
-from leasehold.db.dialects import rows_among
+from leasehold.db.columns.lasting import meeting
+from leasehold.db.dialects import IDS, AmongIds
+from leasehold.db.paging import of_project
 from leasehold.db.tables import allocations, leases, reservations, secret_keys, segments
 from leasehold.model.resource import MAINTENANCE
 from leasehold.model.states import LeaseStatus
 from leasehold.model.windows import from_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Sequence
     from datetime import datetime
 
-    from sqlalchemy import ColumnElement, Connection, Row
+    from sqlalchemy import ColumnElement, CompoundSelect, Connection, Row
 
 ROW_KEY = "rows"
 
@@ -28,12 +31,12 @@ _BOOKED = (
     *(allocations.c.resource_number, allocations.c.lease_id, allocations.c.slots, allocations.c.demand),
     *(allocations.c.starts_at, allocations.c.ends_at, allocations.c.recorded_until),
     *(allocations.c.left_at, allocations.c.released_at),
-    *(type_coerce(allocations.c.substitute, Integer), allocations.c.start_cause),
+    *(type_coerce(allocations.c.substitute, Integer), allocations.c.start_cause, allocations.c.id),
 )
 _RECORDED = (
     *(segments.c.resource_number, segments.c.lease_id, segments.c.slots, segments.c.demand),
     *(segments.c.starts_at, segments.c.ends_at, segments.c.start_cause),
-    *(segments.c.project_id, segments.c.user_id, segments.c.resource_type, segments.c.resource),
+    *(segments.c.project_id, segments.c.user_id, segments.c.resource_type, segments.c.resource, segments.c.id),
 )
 _LEASES = (
     *(leases.c.id, leases.c.name, leases.c.status, leases.c.project_id, leases.c.user_id, leases.c.start_at),
@@ -58,66 +61,63 @@ class Range(NamedTuple):
         """Whether something of it may have ended, so that there are records, and resources that are not released."""
         return self.start <= self.now
 
-    @property
-    def booked(self) -> ColumnElement[bool]:
-        """The condition on allocations that have the time, or are not released then."""
-        lasting = and_(allocations.c.ends_at > self.start, allocations.c.ends_at > allocations.c.starts_at)
-        if not self.has_past:
-            return and_(allocations.c.starts_at < self.end, lasting)
-        late = or_(allocations.c.released_at.is_(None), allocations.c.released_at > from_seconds(self.start))
-        return and_(allocations.c.starts_at < self.end, or_(lasting, late))
+    def booked(self, *columns: ColumnElement[Any]) -> CompoundSelect[Any]:
+        """Return the query for the allocations that have the time, or are not released then."""
+        here = select(*columns).where(allocations.c.pool.in_(self.pools))
+        parts = [*meeting(here, allocations, self.start, self.end)]
+        if self.has_past:
+            late = here.where(
+                allocations.c.starts_at < self.end,
+                allocations.c.ends_at < self.end,
+                or_(allocations.c.ends_at <= self.start, allocations.c.ends_at <= allocations.c.starts_at),
+            )
+            released = allocations.c.released_at
+            parts += [late.where(released.is_(None)), late.where(released > from_seconds(self.start))]
+        return union_all(*parts)
+
+    def recorded(self, *columns: ColumnElement[Any]) -> CompoundSelect[Any]:
+        """Return the query for the segments that have the time."""
+        here = select(*columns).where(segments.c.resource_type.in_(self.types))
+        return union_all(*meeting(here, segments, self.start, self.end))
 
     @property
-    def recorded(self) -> ColumnElement[bool]:
-        """The condition on segments that have the time."""
-        return and_(segments.c.ends_at > self.start, segments.c.starts_at < self.end)
+    def lease_ids(self) -> CompoundSelect[Any]:
+        """The query for the ids of the leases that have the time, each once."""
+        ids = [select(self.booked(allocations.c.lease_id).subquery())]
+        if self.has_past:
+            ids.append(select(self.recorded(segments.c.lease_id).subquery()))
+        return union(*ids)
 
 
 def read_booked(connection: Connection, wanted: Range, most: int) -> Sequence[Row[*tuple[Any, ...]]]:
-    """Return the allocations of a range, `most` of them at most.
+    """Return the allocations of a range in the order of their ids, `most` of them at most.
 
     Columns: resource number, lease id, slots, demand text, start, end, recorded until, left, released, substitute,
-    cause of the start.
+    cause of the start, id.
     """
-    return connection.execute(
-        select(*_BOOKED).where(allocations.c.pool.in_(wanted.pools), wanted.booked).limit(most)
-    ).all()
+    return sorted(connection.execute(wanted.booked(*_BOOKED).limit(most)), key=itemgetter(-1))
 
 
 def read_recorded(connection: Connection, wanted: Range, most: int) -> Sequence[Row[*tuple[Any, ...]]]:
-    """Return the closed segments of a range, `most` of them at most.
+    """Return the closed segments of a range in the order of their ids, `most` of them at most.
 
     Columns: resource number, lease id, slots, demand text, start, end, cause of the start, project, user, type of the
-    reservation, name of the resource.
+    reservation, name of the resource, id.
     """
     if not wanted.has_past:
         return ()
-    return connection.execute(
-        select(*_RECORDED).where(wanted.recorded, segments.c.resource_type.in_(wanted.types)).limit(most)
-    ).all()
+    return sorted(connection.execute(wanted.recorded(*_RECORDED).limit(most)), key=itemgetter(-1))
 
 
-def read_leases(connection: Connection, wanted: Range) -> Sequence[Row[*tuple[Any, ...]]]:
-    """Return the leases that have the time of a range, of all projects; deleted ones too."""
-    here = select(allocations.c.lease_id).where(allocations.c.pool.in_(wanted.pools), wanted.booked)
-    if wanted.has_past:
-        of_types = segments.c.resource_type.in_(wanted.types)
-        either = union(here, select(segments.c.lease_id).where(wanted.recorded, of_types)).subquery()
-    else:
-        either = here.distinct().subquery()
-    # Databases make a table of the ids and look up each lease: in a condition they would do that for each lease.
-    return connection.execute(select(*_LEASES).join_from(either, leases, either.c.lease_id == leases.c.id)).all()
+def read_leases(connection: Connection, wanted: Range, project_id: str | None) -> Sequence[Row[*tuple[Any, ...]]]:
+    """Return the leases that have the time of a range, of one project or of all; deleted ones too.
 
-
-def read_leases_of(connection: Connection, wanted: Range, project_id: str) -> Sequence[Row[*tuple[Any, ...]]]:
-    """Return the leases of a project that have the time of a range, in any pool; deleted ones too.
-
-    Databases look up each lease's allocations by its id, because these conditions name nothing else with an index.
+    A project may have many leases outside the range, so these are found by what is booked within it.
     """
-    booked = select(allocations.c.id).where(allocations.c.lease_id == leases.c.id, wanted.booked).exists()
-    recorded = select(segments.c.id).where(segments.c.lease_id == leases.c.id, wanted.recorded).exists()
-    query = select(*_LEASES).where(leases.c.project_id == project_id, or_(booked, recorded))
-    return connection.execute(query).all()
+    here = wanted.lease_ids.subquery()
+    # Databases make a table of the ids and look up each lease: in a condition they would do that for each lease.
+    query = select(*_LEASES).join_from(here, leases, here.c.lease_id == leases.c.id)
+    return connection.execute(query.where(*of_project(leases, project_id))).all()
 
 
 def read_leases_then(connection: Connection, wanted: Range, moment: datetime) -> Sequence[Row[*tuple[Any, ...]]]:
@@ -128,15 +128,16 @@ def read_leases_then(connection: Connection, wanted: Range, moment: datetime) ->
     return connection.execute(query.where(or_(here, leases.c.updated_at > moment))).all()
 
 
-def leases_of(connection: Connection, ids: Collection[str]) -> Iterator[Row[*tuple[Any, ...]]]:
-    """Yield leases by their ids, deleted ones too, as `rows_among` does."""
-    return rows_among(connection, select(*_LEASES), leases.c.id, ids)
+def leases_of(connection: Connection, ids: Collection[str]) -> Sequence[Row[*tuple[Any, ...]]]:
+    """Return leases by their ids, deleted ones too."""
+    return connection.execute(select(*_LEASES).where(AmongIds(leases.c.id)), {IDS: sorted(ids)}).all()
 
 
-def read_maintenances(connection: Connection) -> frozenset[str]:
-    """Return the ids of the leases that are maintenance windows."""
-    query = select(reservations.c.lease_id).where(reservations.c.resource_type == MAINTENANCE)
-    return frozenset(connection.execute(query).scalars())
+def read_maintenances(connection: Connection, wanted: Range) -> frozenset[str]:
+    """Return the ids of the leases that have the time of a range and are maintenance windows."""
+    here = wanted.lease_ids.subquery()
+    query = select(reservations.c.lease_id).join_from(here, reservations, here.c.lease_id == reservations.c.lease_id)
+    return frozenset(connection.execute(query.where(reservations.c.resource_type == MAINTENANCE)).scalars())
 
 
 def lease_marks(connection: Connection, project_id: str | None, since: datetime) -> tuple[int, int]:

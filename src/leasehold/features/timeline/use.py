@@ -228,16 +228,11 @@ class _Answering:
 
     def _leases(self, wanted: stored.Range) -> dict[str, ShownLease]:
         """Return the leases of the range that the caller may see."""
-        project, settings = self.project, self.service.settings.leases
-        found = (
-            stored.read_leases(self.connection, wanted)
-            if project is None
-            else stored.read_leases_of(self.connection, wanted, project)
-        )
+        settings = self.service.settings.leases
         ahead = to_seconds(EPOCH + settings.rebind_before_start)
         moving = bool(settings.rebinding_seconds) and not all(kind.public for kind in self.kinds)
         shown = {}
-        for row in found:
+        for row in stored.read_leases(self.connection, wanted, self.project):
             # Late binding may give these others (`leasing/reading/holding.py`).
             unstarted = row.status in _UNSTARTED and row.deleted_at is None and not row.degraded and not row.at_risk
             movable = to_seconds(row.start_at) - ahead if moving and unstarted else None
@@ -248,7 +243,7 @@ class _Answering:
         if MaintenanceKind.pool not in wanted.pools:
             return frozenset()
         of_past = (each.lease_id for each in recorded if each.resource_type == MAINTENANCE)
-        return stored.read_maintenances(self.connection) | frozenset(of_past)
+        return stored.read_maintenances(self.connection, wanted) | frozenset(of_past)
 
     def _page(
         self, rows: Rows, mine: AbstractSet[int]

@@ -18,7 +18,7 @@ import numpy as np
 from leasehold.calendar.sweep import steps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -101,6 +101,17 @@ class Outline:
         least <<= self.shift
         return least
 
+    def taken_each(self, first: int, count: int, covered: int, touched: int) -> Counts:
+        """Return what `taken` returns for each of some stretches, of windows that begin in it; shape (count, rows).
+
+        These cover what comes before the stretch `covered` after it, and touch what comes before that of `touched`.
+        """
+        least = self.floors[first : first + count].copy()
+        for after in range(1, touched):
+            part = (self.peaks if after < covered else self.floors)[first + after : first + after + count]
+            np.maximum(least[: len(part)], part, out=least[: len(part)])
+        return least.astype(np.int64) << self.shift
+
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
@@ -119,10 +130,18 @@ class Outlook:
         The bounds hold for every window that begins from `first` to `last`, which are moments in the grid.
         """
         places = self.grid.common(first, last, length)
+        return self._beside(lambda outline: outline.taken(places))
+
+    def at_most_each(self, first: int, count: int, length: int) -> Counts:
+        """Return `at_most` for each of some stretches, of the windows that begin in it; shape (count, rows)."""
+        covered, touched = length // self.grid.width, (length - 1) // self.grid.width + 1
+        return self._beside(lambda outline: outline.taken_each(first, count, covered, touched))
+
+    def _beside(self, taken_of: Callable[[Outline], Counts]) -> Counts:
         bounds = []
         for limit, outline in self.outlines:
-            taken = outline.taken(places)
-            taken[self.unknown] = 0
+            taken = taken_of(outline)
+            taken[..., self.unknown] = 0
             bounds.append(limit.fitting(slice(None), taken))
         counts: Counts = np.minimum.reduce(bounds)
         return counts

@@ -32,6 +32,9 @@ _NOTHING: Final = timedelta(0)
 _SECOND: Final = timedelta(seconds=1)
 _FIRST_REACH: Final = 86_400
 _GROWTH: Final = 2
+FEWEST: Final = 4
+MOST: Final = 64
+"""Stretches that are looked at together after one that is hopeless."""
 
 
 class SlotSpread(Enum):
@@ -148,6 +151,7 @@ class _Ahead:
         self._shape = shape
         self._last = last
         self._at_once = 1
+        self._skimmed = FEWEST
 
     def hopeful(self, first: int, reach: int, check: Callable[[], None]) -> _Stretch | None:
         """Return the first stretch from `first` on that may have enough slots, up to about `reach` seconds long."""
@@ -175,9 +179,24 @@ class _Ahead:
             if rows is not None and self._at_once > 1:
                 self._at_once //= 2
                 continue
+            end = window[1]
             if rows is None and 4 * self._at_once * grid.width <= self._shape.length:
                 self._at_once *= 2
-            return self._until(first, window[1] + before), rows
+            elif rows is None and self._at_once == 1:
+                end = grid.edge(place + 1 + self._hopeless(outlook, place + 1)) - 1
+            return self._until(first, end + before), rows
+
+    def _hopeless(self, outlook: Outlook, place: int) -> int:
+        """Return how many stretches are hopeless from this one on, as far as it looks: ever further while all are."""
+        count = min(self._skimmed, outlook.grid.count - place)
+        if count <= 0:
+            return 0
+        counts = self._wanted.count(outlook.at_most_each(place, count, self._shape.length))
+        counts *= self._wanted.candidates
+        enough = counts.sum(axis=1) >= self._wanted.amount
+        found = int(enough.argmax()) if enough.any() else count
+        self._skimmed = FEWEST if found < count else min(2 * count, MOST)
+        return found
 
     def _until(self, first: int, last: int) -> int:
         return min(max(first, self._shape.down(last)), self._last)

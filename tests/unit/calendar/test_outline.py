@@ -52,6 +52,18 @@ def test_no_window_has_more_than_the_outlook_says(
             assert bound >= slots
 
 
+@given(amended(), st.integers(1, 2 * DAY), demands)
+def test_many_stretches_are_bounded_as_each_by_itself(
+    pair: tuple[Snapshot, Oracle], length: int, demand: dict[str, int]
+) -> None:
+    snapshot, _ = pair
+    outlook = snapshot.outlook(snapshot.limits(demand))
+    grid = outlook.grid
+    each = [outlook.at_most(grid.edge(n), grid.edge(n + 1) - 1, length).tolist() for n in range(grid.count)]
+    for first, count in ((0, grid.count), (grid.count // 3, 5), (grid.count - 1, 64)):
+        assert outlook.at_most_each(first, count, length).tolist() == each[first : first + count]
+
+
 @given(st.data(), pools(), spans, demands)
 def test_with_stretches_of_a_second_nothing_is_left_to_find_out(
     data: st.DataObject, pool: list[Resource], times: tuple[int, int], demand: dict[str, int]

@@ -56,20 +56,26 @@ def outcome(work: Callable[[], Any]) -> Any:
         return error
 
 
-def together(world: World, *works: Callable[[World], Any], hour: float = 900) -> list[Any]:
+def together(
+    world: World, *works: Callable[[World], Any], hour: float = 900, queues: Queues | None = None
+) -> list[Any]:
     """Do all of this while a first request, for that hour, is decided; return what each returned or raised."""
     first, *others = all_behind(
-        world, lambda gated: gated.lease(hosts(), start=hour, end=hour + 1, caller=FIRST), *works
+        world, lambda gated: gated.lease(hosts(), start=hour, end=hour + 1, caller=FIRST), *works, queues=queues
     )
     assert isinstance(first, Lease)
     return others
 
 
 def all_behind(
-    world: World, first: Callable[[World], Any], *works: Callable[[World], Any], writes: bool = True
+    world: World,
+    first: Callable[[World], Any],
+    *works: Callable[[World], Any],
+    writes: bool = True,
+    queues: Queues | None = None,
 ) -> list[Any]:
     """Do all of this while the first writes, or reads; return what each returned or raised, the first too."""
-    queues = Queues()
+    queues = queues or Queues()
     own = replace(world, service=replace(world.service, queues=queues))
     with (
         first_commit_held(world.engine, writes=writes) as (reached, opened),

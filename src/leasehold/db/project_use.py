@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from leasehold.db.project import CountedUse, take_use, take_uses, use_bounds
+from leasehold.db.project import CountedUse, take_uses, use_bounds
 from leasehold.model.use import NO_LIMIT, Use
 
 if TYPE_CHECKING:
@@ -101,22 +101,25 @@ def take_together(connection: Connection, uses: Iterable[SharedUse], now: dateti
 
     Nothing is taken for these. Raises what `take_use` raises.
     """
+    return take_uses(connection, _sums(uses), now)
+
+
+def give_back(connection: Connection, uses: Iterable[SharedUse], now: datetime) -> None:
+    """Take back what was taken for requests that are not granted."""
+    take_uses(connection, {each: (-more, NO_LIMIT) for each, (more, _) in _sums(uses).items()}, now)
+
+
+def _sums(uses: Iterable[SharedUse]) -> dict[str, tuple[Use, Use]]:
+    """Return what is noted for each project in all, and the least that it has to stay within."""
     wanted: dict[str, list[tuple[Use, Use]]] = {}
     for use in uses:
         for project_id, each in use.taken.items():
             wanted.setdefault(project_id, []).append(each)
     # What is not limited is more than any real amount, and is given back as it is: no sum is cut.
-    sums = {
+    return {
         project_id: (
             Use(*map(sum, zip(*(each.amounts for each, _ in every), strict=True))),
             Use(*map(min, zip(*(each.amounts for _, each in every), strict=True))),
         )
         for project_id, every in sorted(wanted.items())
     }
-    return take_uses(connection, sums, now)
-
-
-def give_back(connection: Connection, use: SharedUse, now: datetime) -> None:
-    """Take back what was taken for a request that is not granted."""
-    for project_id, (more, _) in use.taken.items():
-        take_use(connection, project_id, -more, NO_LIMIT, now)

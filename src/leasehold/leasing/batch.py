@@ -2,7 +2,8 @@
 
 The first request is decided at once, by itself. Whoever comes meanwhile waits, and one of these leads the next batch.
 Each stands for itself: what one asks for changes nothing for the others but what is free. One that cannot be decided
-with others is decided in a transaction of its own afterwards, and so are all if the batch fails (decision 0125).
+with others is decided in a transaction of its own afterwards, and so are all if the batch fails (decision 0125). Those
+that are refused are decided once more, which explains it: the first by itself, and then those that came meanwhile.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from leasehold.leasing.approval import UnapprovedError
 from leasehold.leasing.deciding.decide import RefusedError
 from leasehold.leasing.deciding.decision import Decision, write_together
 from leasehold.leasing.deciding.queue import Queued
+from leasehold.leasing.lapse import REASONS
 from leasehold.leasing.locks import ChangedMeanwhileError, Locks
 from leasehold.leasing.unit import NoTraceError, Unit
 from leasehold.model.errors import LeaseholdError
@@ -85,6 +87,7 @@ class _SharedUnit(Unit):
     unchanged: dict[str, Lease]
     booked: set[str]
     explains: ClassVar[bool] = False
+    certain: ClassVar[tuple[type[Exception], ...]] = (RefusedError, *_CERTAIN)
 
     @property
     def settled(self) -> Collection[str]:
@@ -117,9 +120,17 @@ class _SharedUnit(Unit):
             self.views[pool] = self.views[pool].booked(picks, window)
 
 
+class _ExplainingUnit(_SharedUnit):
+    """The unit of a request that was refused together with others before."""
+
+    __slots__ = ()
+    explains: ClassVar[bool] = True
+    certain: ClassVar[tuple[type[Exception], ...]] = (*REASONS, *_CERTAIN)
+
+
 @dataclass(slots=True, eq=False)
 class _Member(Queued):
-    """One request: how it is decided."""
+    """One request: how it is decided; `refused` says that this has to be explained."""
 
     service: Service
     case: Joining
@@ -128,6 +139,7 @@ class _Member(Queued):
     approval: Approval
     evaluated: Evaluated
     context: Context = field(default_factory=copy_context)
+    refused: bool = False
 
 
 Result = TypeVar("Result")
@@ -143,19 +155,28 @@ def decide_together(
     """
     # Before it waits, so that nobody waits for its conditions; who is alone evaluates them with its decision.
     evaluated = service.evaluated(order.conditions) if service.queues.busy(joins.pools) else {}
-    member = _Member(joins.pools, joins.project_id, service, case, order, joins, approval, evaluated)
-    lease = service.queues.share(member, alone, _decide)
+    about = joins.project_id, service, case, order, joins, approval, evaluated
+    member = _Member(joins.pools, *about)
+
+    def by_itself() -> Lease | Result:
+        if not member.refused:
+            return alone()
+        # Nobody who was granted something waits for an explanation.
+        again = _Member((joins.pools, _ExplainingUnit), *about)
+        return service.queues.share(again, alone, partial(_decide, _ExplainingUnit))
+
+    lease = service.queues.share(member, by_itself, partial(_decide, _SharedUnit))
     note_commit()
     return lease
 
 
-def _decide(batch: Sequence[_Member]) -> None:
+def _decide(of: type[_SharedUnit], batch: Sequence[_Member]) -> None:
     """Decide requests together, and set the outcome of each when it is certain."""
     service, outcomes = batch[0].service, _Outcomes()
     try:
         # What is committed is noted by those that it grants something.
         with noting_commits(), suppress(_NothingError):
-            service.decide(partial(_decided, service, batch, outcomes))
+            service.decide(partial(_decided, of, batch, outcomes))
     except UnknownOutcomeError as error:
         granted = [each for each, outcome in outcomes.items() if isinstance(outcome, Lease)]
         outcomes |= {each: UnknownOutcomeError(*error.args) for each in granted}
@@ -164,23 +185,25 @@ def _decide(batch: Sequence[_Member]) -> None:
         # Without a database, which was tried long enough, each would only wait for it again.
         outcomes = dict.fromkeys(batch, error) if worth_retrying(error) else {}
     for each, outcome in outcomes.items():
-        each.outcome = outcome
+        each.refused = isinstance(outcome, RefusedError)
+        if not each.refused:
+            each.outcome = outcome
 
 
 def _decided(
-    service: Service, batch: Sequence[_Member], outcomes: _Outcomes, _: Evaluated, connection: Connection
+    of: type[_SharedUnit], batch: Sequence[_Member], outcomes: _Outcomes, _: Evaluated, connection: Connection
 ) -> None:
     """Decide and write what is asked for, in its order; it is not committed, and may be done again.
 
     Raises _NothingError if there is nothing to commit.
     """
     outcomes.clear()
+    service = batch[0].service
     views: dict[str, Snapshot] = {}
     unchanged: dict[str, Lease] = {}
     shared = views, unchanged, set[str]()
     units = [
-        _SharedUnit(each.service, connection, each.order, each.approval, each.evaluated, SharedUse(), *shared)
-        for each in batch
+        of(each.service, connection, each.order, each.approval, each.evaluated, SharedUse(), *shared) for each in batch
     ]
     wanted = _wanted(dict(zip(batch, units, strict=True)), outcomes)
     full = take_together(connection, (unit.use for unit, _ in wanted.values()), service.now())
@@ -190,8 +213,9 @@ def _decided(
     locks = Locks(connection, move_pools(connection, batch[0].joins.pools), service.now())
     unchanged |= lock_those_unchanged(connection, [each.joins.about for each in wanted if each.joins.about])
     decided: dict[_Member, Decision] = {}
-    # Others wait for the pools, so all have the time of one decision; who comes after it is decided alone.
-    budget = service.budget()
+    # Others wait for the pools, so all have the time of one decision, or explanation; who comes after it is alone.
+    seconds = service.settings.leases.explanation_seconds
+    budget = service.budget().part(seconds) if of.explains else service.budget()
     with service.calendars.synced(connection, locks.pools, locks.now, {}) as views_now:
         views |= views_now
         for each, (unit, asked) in wanted.items():
@@ -199,13 +223,11 @@ def _decided(
             if isinstance(outcome, Decision) and outcome.joins:
                 unit.book(outcome)
                 decided[each] = outcome
-            else:
-                # It is decided alone, and a refusal explained there, unless that would be the same again.
-                give_back(connection, unit.use, locks.now)
-                if isinstance(outcome, _CERTAIN):
-                    outcomes[each] = outcome
+            elif isinstance(outcome, of.certain):
+                outcomes[each] = outcome
     if not decided:
         raise _NothingError
+    give_back(connection, (unit.use for each, (unit, _) in wanted.items() if each not in decided), locks.now)
     after = write_together(
         [(decision, each.order.once, each.context) for each, decision in decided.items()], locks, service.calendars
     )

@@ -6,6 +6,7 @@ The task of an offer does it when its time is over. Where that is late, a decisi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from leasehold.db.leases.held_offer import lapsed_offers
@@ -13,6 +14,7 @@ from leasehold.db.leases.lease import find_lease
 from leasehold.db.task import still_ours
 from leasehold.leasing.deciding.allocations import pools_of
 from leasehold.leasing.deciding.decision import Decision
+from leasehold.leasing.deciding.queue import ALONE, Reading
 from leasehold.leasing.end_notices import note_end
 from leasehold.leasing.unit import run
 from leasehold.model.errors import (
@@ -28,6 +30,8 @@ from leasehold.model.states import LeaseStatus
 from leasehold.model.transitions import Trigger, gone
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from leasehold.db.task import Claim
     from leasehold.leasing.service import Service
     from leasehold.leasing.unit import Unit
@@ -89,11 +93,22 @@ def lapse(service: Service, seen: Lease, claim: Claim | None = None, *, given_up
 
 def release_late(service: Service) -> bool:
     """Release what offers hold whose time is over, wherever their tasks are late, and say whether there was one."""
+    asking = Reading("late offers", "")
+    service.queues.decide(asking, partial(_look, service))
+    if asking.outcome is ALONE:
+        _look(service, [asking])
+    for each in asking.outcome:
+        lapse(service, each)
+    return bool(asking.outcome)
+
+
+def _look(service: Service, asking: Sequence[Reading]) -> None:
+    """Find the offers whose time is over, for all who ask."""
     with service.db.reading() as connection:
-        ids = lapsed_offers(connection, service.now())
-        late = [find_lease(connection, each, offered=True) for each in ids]
-    ended = [lapse(service, each) for each in late if each is not None]
-    return any(ended)
+        found = (find_lease(connection, each, offered=True) for each in lapsed_offers(connection, service.now()))
+        late = [each for each in found if each is not None]
+    for one in asking:
+        one.outcome = late
 
 
 def _is_open(lease: Lease) -> bool:

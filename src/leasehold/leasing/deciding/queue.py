@@ -62,6 +62,14 @@ class Queued:
     turn: Lock = field(default_factory=_locked, init=False)
 
 
+@dataclass(slots=True, eq=False)
+class Reading(Queued):
+    """Who reads what others read as well; not for long, because the connection of who reads for all may have died."""
+
+    patience: ClassVar[float | None] = 0.25
+    reads: ClassVar[bool] = True
+
+
 One = TypeVar("One", bound=Queued)
 Result = TypeVar("Result")
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from leasehold.db import allocation as allocation_rows
 from leasehold.db.leases import lease as lease_rows
 from leasehold.db.leases import listed
 from leasehold.db.resources import property as property_rows
 from leasehold.db.resources import resource as resource_rows
-from leasehold.leasing.deciding.queue import ALONE, Queued
+from leasehold.leasing.deciding.queue import ALONE, Reading
 from leasehold.model.errors import NotFoundError
 from leasehold.model.paging import OLDEST_FIRST, WHOLE, PageRequest, unknown_marker
 
@@ -31,11 +31,9 @@ _NO_MORE: tuple[None, tuple[Allocation, ...]] = (None, ())
 
 
 @dataclass(slots=True, eq=False)
-class _Wanted(Queued):
-    """Who wants a lease. It does not wait long: the connection of the one that reads for all may have died."""
+class _Wanted(Reading):
+    """Who wants a lease."""
 
-    patience: ClassVar[float | None] = 0.25
-    reads: ClassVar[bool] = True
     lease_id: str
 
 

@@ -49,18 +49,7 @@ from bench.machine import MOST_LOAD
 from bench.peers import group as peers
 from bench.reasons import reason, stale
 from bench.record import Group, Record
-from bench.results import (
-    ALONE,
-    DATABASES,
-    KEPT,
-    LAST,
-    OUT,
-    PAGE,
-    as_lines,
-    record,
-    write_page,
-    write_page_alone,
-)
+from bench.results import ALONE, DATABASES, KEPT, LAST, OUT, PAGE, as_lines, record, write_page, write_page_alone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -1,8 +1,9 @@
-"""Creations, amendments and deletions a second of 64 clients that want the same pool of one API process.
+"""Requests a second of 1, 8 and 64 clients that want the same pool of one API process: leases of one host, made to end.
 
 Each client sends its requests one after the other, and all begin together: first all create, then all amend what they
-got, then all delete it. Every lease is one host for an hour of its own, so everything is granted. The clients are of
-several projects. The process has the threads that it has by default, and lends them to those that come (decision 0128).
+got, then all ask for all hosts of the same hour and are refused, then all delete what they got. Every lease has an hour
+of its own. The clients are of several projects. The process has the threads that it has by default, and lends them to
+those that come (decision 0128).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from bench.deployment import host_lease, running
 from bench.figures import percentile
 from bench.fill import filled, first_day
 from bench.peers.measure import at_once, processor_seconds
-from bench.row import Row
+from bench.row import Point, Row
 from bench.throughput import KINDS, bare_commits
 from tests.servers import new_database
 
@@ -35,6 +36,11 @@ PROJECTS: Final = 8
 HOSTS: Final = 100
 EACH: Final = 16
 """Leases of one client."""
+COUNTS: Final = (1, 8, CLIENTS)
+LEAST_LEASES: Final = 256
+"""In all: fewer clients have more each."""
+PROCESSOR_MS: Final = 1.5
+"""For any request of the crowd; a lone one has nobody to share with."""
 HOUR: Final = timedelta(hours=1)
 
 
@@ -58,6 +64,12 @@ class Wanted:
         end = first_day() + (self.hour + 1) * HOUR
         return client.ask("PUT", f"/leases/{self.id}", {"end_date": end.strftime(ISO)}).expect(200)
 
+    def refuse(self, client: Client) -> Answer:
+        """Ask for all hosts in its hour, in which it has one."""
+        start = first_day() + self.hour * HOUR
+        body = host_lease("refused", start.strftime(ISO), (start + HOUR).strftime(ISO), HOSTS)
+        return client.ask("POST", "/leases", body).expect(409)
+
     def delete(self, client: Client) -> Answer:
         """Delete it before it starts."""
         return client.ask("DELETE", f"/leases/{self.id}").expect(204)
@@ -66,6 +78,7 @@ class Wanted:
 VERBS: Final[dict[str, Callable[[Wanted, Client], Answer]]] = {
     "created": Wanted.create,
     "amended": Wanted.amend,
+    "refused": Wanted.refuse,
     "deleted": Wanted.delete,
 }
 """In this order: each needs what the one before it leaves."""
@@ -129,13 +142,23 @@ def _measure(kind: str, each: int) -> Iterator[Row]:
     numbers = itertools.count()
     with new_database(kind) as url:
         filled(url, HOSTS)
-        with running("leasehold-api", database_url=url) as api, crowd([api], CLIENTS) as clients:
-            measured([api], clients, 1, numbers)
-            found = measured([api], clients, each, numbers)
+        found = {}
+        with running("leasehold-api", database_url=url) as api:
+            for count in COUNTS:
+                with crowd([api], count) as clients:
+                    measured([api], clients, 1, numbers)
+                    found[count] = measured([api], clients, max(each, LEAST_LEASES // count), numbers)
         commits = bare_commits(url, numbers)
-    for verb, spent in found.items():
-        name = f"leases {verb}, 1 API process, {CLIENTS} clients, {KINDS[kind]}"
-        yield Row(name, spent.rate, "/s", None, commits, "commits")
-        yield Row(f"{name}, p50", spent.ms(50), "ms")
-        yield Row(f"{name}, p99", spent.ms(99), "ms")
-        yield Row(f"{name}, processor time of the API for each", spent.processor_ms, "ms")
+    for verb in VERBS:
+        for count, of_verb in found.items():
+            yield from _rows(verb, count, KINDS[kind], of_verb[verb], commits)
+
+
+def _rows(verb: str, count: int, database: str, spent: Spent, commits: float) -> Iterator[Row]:
+    name = f"leases {verb}, 1 API process, {count} client{'s' if count > 1 else ''}, {database}"
+    point = Point("crowd", verb, count) if database == KINDS["mariadb"] else None
+    yield Row(name, spent.rate, "/s", None, commits, "commits", point=point)
+    yield Row(f"{name}, p50", spent.ms(50), "ms")
+    yield Row(f"{name}, p99", spent.ms(99), "ms")
+    budget = PROCESSOR_MS if count == CLIENTS else None
+    yield Row(f"{name}, processor time of the API for each", spent.processor_ms, "ms", budget)

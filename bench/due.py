@@ -17,7 +17,7 @@ from bench.fill import filled
 from bench.post import least
 from bench.row import Row
 from bench.watch import seconds_until_active
-from tests.servers import new_database
+from tests.servers import KINDS, new_database
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,10 +31,10 @@ AHEAD_PER_LEASE: Final = 0.05
 
 
 def run(*, quick: bool = False) -> list[Row]:
-    """Measure on SQLite and on MariaDB; quick: a tenth of the leases, SQLite alone."""
+    """Measure on each database; quick: a tenth of the leases, SQLite alone."""
     count = LEASES // 10 if quick else LEASES
     rows, cost = [], least(TIMES) * count / 1000
-    for kind in ("sqlite",) if quick else ("sqlite", "mariadb"):
+    for kind in KINDS[:1] if quick else KINDS:
         with new_database(kind) as url:
             filled(url, count)
             with running("leasehold-standalone", database_url=url) as program:

@@ -76,6 +76,7 @@ PLOTS: Final[Mapping[str, Plot]] = {
         "bare durable commits, one connection",
         times=True,
     ),
+    "crowd": Plot("Requests of one pool, 1 API process, MariaDB", "clients", "a second", y_scale="linear"),
     "claims": Plot("Leases started, MariaDB", "managers", "leases a second", "linear", "linear", times=True),
 }
 """By name, as in `Point.plot`."""

@@ -344,7 +344,10 @@ class Life(RuleBasedStateMachine):
 
     @rule(which=CHOICE, part=CHOICE)
     def drop(self, which: int, part: int) -> None:
-        """Drop a reservation: it holds nothing from now on, and the others keep what they have."""
+        """Drop a reservation: it holds nothing from now on, and the others keep what they have.
+
+        One that lost something may get a replacement for that, as in every amendment.
+        """
         lease = self._some_lease(which)
         if lease is None or not lease.kept:
             return
@@ -355,8 +358,13 @@ class Life(RuleBasedStateMachine):
         if refused is not None or after.window.end <= self.clock.now():
             return
         assert ident not in {each.id for each in after.kept}
+        lost = {each.id: each.missing or 0 for each in lease.kept if each.missing_resources and each.id != ident}
         for each in after.reservations:
-            assert _slots(after, each) == (Counter() if each.id == ident else before.get(each.id, Counter()))
+            kept = Counter() if each.id == ident else before.get(each.id, Counter())
+            gained = _slots(after, each)
+            gained.subtract(kept)
+            assert all(slots >= 0 for slots in gained.values()), (each, kept)
+            assert gained.total() <= lost.get(each.id, 0), (each, kept)
 
     @rule()
     def create_an_empty_lease(self) -> None:

@@ -15,12 +15,7 @@ from leasehold.api.limits import rate_limit
 from leasehold.api.limits.rate_limit import Buckets, Logins
 from leasehold.cmd.web import make_app
 from leasehold.conf.settings import RateSettings
-from leasehold.model.errors import (
-    ForbiddenError,
-    IdentityUnavailableError,
-    TooManyRequestsError,
-    UnauthorizedError,
-)
+from leasehold.model.errors import ForbiddenError, IdentityUnavailableError, TooManyRequestsError, UnauthorizedError
 from tests.api.conftest import Client
 from tests.clocks import Ticks
 from tests.processes import wait_for

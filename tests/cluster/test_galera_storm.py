@@ -6,14 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cluster.scenes import (
-    Seen,
-    check_galera,
-    cut_a_node_off,
-    galera_storm,
-    kill_a_node,
-    let_every_manager_work,
-)
+from tests.cluster.scenes import Seen, check_galera, cut_a_node_off, galera_storm, kill_a_node, let_every_manager_work
 
 if TYPE_CHECKING:
     from tests.servers.galera import GaleraCluster

@@ -13,15 +13,7 @@ from leasehold.cloud.sandbox import seed
 from leasehold.db.engine import reading, writing
 from leasehold.db.past import history
 from leasehold.db.past.history import purge
-from leasehold.db.tables import (
-    dead_letters,
-    idempotency_keys,
-    leases,
-    outbox,
-    resource_properties,
-    resources,
-    tasks,
-)
+from leasehold.db.tables import dead_letters, idempotency_keys, leases, outbox, resource_properties, resources, tasks
 from leasehold.features.series.model import SeriesDraft
 from leasehold.features.series.store import series
 from leasehold.features.series.use import delete_series, make_series

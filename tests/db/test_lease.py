@@ -14,14 +14,7 @@ from leasehold.api.lease_texts import LeaseTexts
 from leasehold.db.allocation import unreleased_on
 from leasehold.db.leases import lease_parts
 from leasehold.db.leases import listed as lists
-from leasehold.db.leases.lease import (
-    LONGEST_REASON,
-    Claimed,
-    find_claimed,
-    find_lease,
-    insert_lease,
-    save_lease,
-)
+from leasehold.db.leases.lease import LONGEST_REASON, Claimed, find_claimed, find_lease, insert_lease, save_lease
 from leasehold.db.leases.listed import each_lease, each_text
 from leasehold.db.outbox import put_event
 from leasehold.db.tables import leases, outbox

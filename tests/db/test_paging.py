@@ -12,11 +12,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import select
 
-from leasehold.api.handlers import (
-    floatingip,
-    host,
-    resource,
-)
+from leasehold.api.handlers import floatingip, host, resource
 from leasehold.api.handlers.floatingip import show_floating_ip
 from leasehold.api.handlers.host import show_host
 from leasehold.api.views.resource import show_resource

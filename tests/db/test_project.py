@@ -17,16 +17,7 @@ from leasehold.db.engine import reading, writing
 from leasehold.db.idempotency import find_key, keep_key
 from leasehold.db.leases.holding import wrongly_noted
 from leasehold.db.leases.lease import insert_lease, save_lease
-from leasehold.db.project import (
-    COUNTED_FOR,
-    Allocated,
-    CountedUse,
-    enter,
-    peak,
-    take_use,
-    take_uses,
-    use_bounds,
-)
+from leasehold.db.project import COUNTED_FOR, Allocated, CountedUse, enter, peak, take_use, take_uses, use_bounds
 from leasehold.db.tables import leases
 from leasehold.model.resource import HOST_POOL
 from leasehold.model.states import EventType, LeaseStatus

@@ -17,12 +17,7 @@ import contextlib
 import tempfile
 from typing import TYPE_CHECKING
 
-from tests.servers.base import (
-    Server,
-    ServerFailedError,
-    ServerMissingError,
-    find_program,
-)
+from tests.servers.base import Server, ServerFailedError, ServerMissingError, find_program
 from tests.servers.mariadb import MariaDB
 from tests.servers.ports import free_port
 from tests.servers.postgresql import PostgreSQL

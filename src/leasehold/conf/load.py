@@ -10,19 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
-from leasehold.conf import (
-    api,
-    bridge,
-    cloud,
-    database,
-    external,
-    keystone,
-    leases,
-    logging,
-    manager,
-    metrics,
-    region,
-)
+from leasehold.conf import api, bridge, cloud, database, external, keystone, leases, logging, manager, metrics, region
 from leasehold.conf.errors import LONE_DOLLAR, unusable
 from leasehold.conf.options import MOST, YEAR
 from leasehold.conf.settings import ApiSettings, Settings

@@ -25,13 +25,7 @@ from leasehold.features.alarm.use import ALARMS, AlarmWatch, make_alarm
 from leasehold.leasing.resources.property import set_privacy
 from leasehold.manager.monitor import check_once
 from leasehold.model.caller import EVERYTHING, Sight
-from leasehold.model.errors import (
-    InUseError,
-    InvalidInputError,
-    NotEnoughError,
-    NotFoundError,
-    TakesTooLongError,
-)
+from leasehold.model.errors import InUseError, InvalidInputError, NotEnoughError, NotFoundError, TakesTooLongError
 from leasehold.model.event_log import AlarmNews
 from leasehold.model.resource import HOST
 from tests.factory import (

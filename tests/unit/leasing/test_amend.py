@@ -23,16 +23,7 @@ from leasehold.model.errors import (
 )
 from leasehold.model.states import EventType
 from leasehold.model.windows import Window
-from tests.factory import (
-    DEMO,
-    during_a_step,
-    flavors,
-    floating_ips,
-    hosts,
-    instances,
-    run_manager,
-    run_until,
-)
+from tests.factory import DEMO, during_a_step, flavors, floating_ips, hosts, instances, run_manager, run_until
 from tests.stateful.audit import audit, audit_cloud, dump
 
 if TYPE_CHECKING:

@@ -24,16 +24,7 @@ from leasehold.model.errors import (
 from leasehold.model.terms.ending import LATEST
 from leasehold.resource_types.host.giving_back import POOL_KEY
 from tests.boots import begin_boot, claim_boot, land_boot
-from tests.factory import (
-    at_call,
-    dies_at,
-    floating_ips,
-    hosts,
-    instances,
-    run_for,
-    run_manager,
-    run_until,
-)
+from tests.factory import at_call, dies_at, floating_ips, hosts, instances, run_for, run_manager, run_until
 from tests.mishaps import take_to_upload
 from tests.selection import part_of_product
 from tests.stateful.audit import audit, audit_cloud

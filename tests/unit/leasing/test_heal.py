@@ -12,16 +12,7 @@ from leasehold.leasing.healing.heal import Healing, Round, heal_leases
 from leasehold.leasing.resources.health import check_health
 from leasehold.leasing.unit import run
 from leasehold.model.resource import HOST
-from tests.factory import (
-    AT_ONCE,
-    during_a_step,
-    flavors,
-    hosts,
-    instances,
-    make_service,
-    run_manager,
-    run_until,
-)
+from tests.factory import AT_ONCE, during_a_step, flavors, hosts, instances, make_service, run_manager, run_until
 from tests.stateful.audit import audit, dump
 
 if TYPE_CHECKING:

@@ -19,15 +19,7 @@ from leasehold.model.errors import InUseError, InvalidInputError, NotEnoughError
 from leasehold.model.terms.lease_type import LeaseType
 from tests.approver import approving
 from tests.counts.meter import Meter
-from tests.factory import (
-    World,
-    floating_ips,
-    hosts,
-    instances,
-    make_service,
-    run_for,
-    run_manager,
-)
+from tests.factory import World, floating_ips, hosts, instances, make_service, run_for, run_manager
 from tests.harness.tables import read_tables
 from tests.stateful.audit import audit, audit_cloud, dump
 

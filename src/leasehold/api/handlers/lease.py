@@ -61,13 +61,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from leasehold.api.call import Call
-    from leasehold.api.models.lease import (
-        LeaseAmendment,
-        LeaseCreation,
-        LeaseRequest,
-        ReservationChange,
-        SwapRequest,
-    )
+    from leasehold.api.models.lease import LeaseAmendment, LeaseCreation, LeaseRequest, ReservationChange, SwapRequest
     from leasehold.api.policies.enforcer import Owned
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller

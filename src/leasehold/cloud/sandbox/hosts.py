@@ -11,14 +11,7 @@ from leasehold.cloud.ports import Inventory
 from leasehold.cloud.sandbox.placement import FIELDS
 from leasehold.cloud.sandbox.port import CONSUMED
 from leasehold.cloud.sandbox.scheduler import HostState, ProviderState
-from leasehold.cloud.sandbox.tables import (
-    aggregate_hosts,
-    aggregates,
-    hypervisors,
-    inventories,
-    providers,
-    traits,
-)
+from leasehold.cloud.sandbox.tables import aggregate_hosts, aggregates, hypervisors, inventories, providers, traits
 from leasehold_nova.decision import HostAggregate
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import NAMESPACE_DNS, uuid5
 
 from sqlalchemy import insert, select
@@ -61,9 +61,14 @@ class HostSpec:
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
-def _gpus(count: int) -> dict[str, Inventory]:
-    return {GPU: Inventory(total=count, max_unit=count)}
+def _gpus(rack: str, model: str, count: int) -> dict[str, Any]:
+    """Return what a host with GPUs has beside its size."""
+    properties = {"rack": rack, "gpu_model": model, "gpu_count": str(count)}
+    return {"inventories": {GPU: Inventory(total=count, max_unit=count)}, "properties": properties}
 
+
+_WIDE = frozenset({AVX2, AVX512})
+_CROWDED: dict[str, Any] = {"cpu_ratio": 2.0, "reserved_mb": 512, "traits": _WIDE}
 
 HOSTS: tuple[HostSpec, ...] = (
     HostSpec(1, "cmp-01", "cmp-01", 8, 32768, 200, "zone-a", properties={"rack": "a1"}),
@@ -73,84 +78,20 @@ HOSTS: tuple[HostSpec, ...] = (
     HostSpec(5, "cmp-05", "cmp-05", 32, 131072, 800, "zone-a", _AMD, properties={"rack": "a2"}),
     HostSpec(6, "cmp-06", "cmp-06", 4, 8192, 80, "zone-b", _OLD, traits=frozenset(), properties={"rack": "b1"}),
     HostSpec(7, "cmp-07", "cmp-07", 4, 8192, 80, "zone-b", _OLD, traits=frozenset(), properties={"rack": "b1"}),
-    HostSpec(
-        8,
-        "cmp-08.example",
-        "cmp-08",
-        64,
-        262144,
-        1600,
-        "zone-b",
-        cpu_ratio=2.0,
-        reserved_mb=512,
-        traits=frozenset({AVX2, AVX512}),
-        properties={"rack": "b1"},
-    ),
-    HostSpec(
-        9,
-        "cmp-09",
-        "cmp-09",
-        128,
-        524288,
-        3200,
-        "zone-b",
-        cpu_ratio=2.0,
-        reserved_mb=512,
-        traits=frozenset({AVX2, AVX512}),
-        properties={"rack": "b2"},
-    ),
-    HostSpec(
-        10,
-        "gpu-01.example",
-        "gpu-01",
-        32,
-        262144,
-        1600,
-        "zone-a",
-        inventories=_gpus(4),
-        traits=frozenset({AVX2, AVX512}),
-        properties={"rack": "a2", "gpu_model": "A100", "gpu_count": "4"},
-    ),
-    HostSpec(
-        11,
-        "gpu-02.example",
-        "gpu-02",
-        64,
-        524288,
-        3200,
-        "zone-b",
-        inventories=_gpus(8),
-        traits=frozenset({AVX2, AVX512}),
-        properties={"rack": "b2", "gpu_model": "H100", "gpu_count": "8"},
-    ),
-    HostSpec(
-        12,
-        "gpu-03",
-        "gpu-03",
-        16,
-        131072,
-        800,
-        "zone-b",
-        _AMD,
-        inventories=_gpus(2),
-        properties={"rack": "b2", "gpu_model": "L40S", "gpu_count": "2"},
-    ),
+    HostSpec(8, "cmp-08.example", "cmp-08", 64, 262144, 1600, "zone-b", properties={"rack": "b1"}, **_CROWDED),
+    HostSpec(9, "cmp-09", "cmp-09", 128, 524288, 3200, "zone-b", properties={"rack": "b2"}, **_CROWDED),
+    HostSpec(10, "gpu-01.example", "gpu-01", 32, 262144, 1600, "zone-a", traits=_WIDE, **_gpus("a2", "A100", 4)),
+    HostSpec(11, "gpu-02.example", "gpu-02", 64, 524288, 3200, "zone-b", traits=_WIDE, **_gpus("b2", "H100", 8)),
+    HostSpec(12, "gpu-03", "gpu-03", 16, 131072, 800, "zone-b", _AMD, **_gpus("b2", "L40S", 2)),
 )
 
+_GPU_SPECS = {f"resources:{GPU}": "1", f"trait:{AVX2}": "required"}
 FLAVORS: tuple[Flavor, ...] = (
     Flavor("m1.small", "m1.small", 1, 2048, 20, public=True),
     Flavor("m1.medium", "m1.medium", 2, 4096, 40, public=True),
     Flavor("m1.large", "m1.large", 4, 8192, 80, public=True),
     Flavor("m1.xlarge", "m1.xlarge", 8, 16384, 160, public=True),
-    Flavor(
-        "g1.large",
-        "g1.large",
-        4,
-        16384,
-        80,
-        public=True,
-        extra_specs={f"resources:{GPU}": "1", f"trait:{AVX2}": "required"},
-    ),
+    Flavor("g1.large", "g1.large", 4, 16384, 80, public=True, extra_specs=_GPU_SPECS),
 )
 
 SUGGESTED_HOSTS: tuple[tuple[str, Mapping[str, str]], ...] = tuple(

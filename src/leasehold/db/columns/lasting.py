@@ -15,7 +15,7 @@ from leasehold.db.columns.holding import LENGTHS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sqlalchemy import Select, Table
+    from sqlalchemy import ColumnElement, Select, Table
 
 LASTS: Final = "CASE {} ELSE {} END".format(
     " ".join(f"WHEN ends_at - starts_at <= {each} THEN {each}" for each in LENGTHS[:-1]), LENGTHS[-1]
@@ -27,11 +27,17 @@ def lasting() -> Column[int]:
     return Column("lasts", BigInteger, Computed(LASTS))
 
 
-def meeting(some: Select[Any], table: Table, start: int, end: int) -> Iterator[Select[Any]]:
-    """Yield queries for those rows that have a moment of `[start, end)`, which are to be united.
+def ranges(
+    some: Select[Any], length: ColumnElement[int], begin: ColumnElement[int], start: Any, end: Any
+) -> Iterator[Select[Any]]:
+    """Yield queries for those rows that may have a moment of `[start, end)`, by columns of their length and begin.
 
-    One query for each length, as in `db/leases/holding.py`.
+    They are to be united, one for each length: with OR, SQLite reads all rows.
     """
+    yield from (some.where(length == each, begin > start - each, begin < end) for each in LENGTHS)
+
+
+def meeting(some: Select[Any], table: Table, start: int, end: int) -> Iterator[Select[Any]]:
+    """Yield queries for those rows that have a moment of `[start, end)`, to be united."""
     begins, ends = table.c.starts_at, table.c.ends_at
-    met = some.where(begins < end, ends > start, ends > begins)
-    yield from (met.where(table.c.lasts == each, begins > start - each) for each in LENGTHS)
+    yield from ranges(some.where(ends > start, ends > begins), table.c.lasts, begins, start, end)

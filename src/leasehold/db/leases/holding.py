@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import BigInteger, and_, bindparam, or_, select, union_all
 
 from leasehold.db.columns.ending import FOR_GOOD
-from leasehold.db.columns.holding import LENGTHS
+from leasehold.db.columns.lasting import ranges
 from leasehold.db.tables import allocations, leases
 from leasehold.model.windows import to_seconds
 
@@ -22,23 +22,15 @@ if TYPE_CHECKING:
 def in_window(window: Window) -> dict[str, int]:
     """Return the parameters of `may_hold` for a window."""
     start, end = window.seconds
-    return {"window_start": start, "window_end": end} | {f"since_{each}": start - each for each in LENGTHS}
+    return {"window_start": start, "window_end": end}
 
 
 def may_hold(some: Select[Any]) -> CompoundSelect[Any]:
-    """Return the query for those of some leases that may hold something in the window of `in_window`.
-
-    One query for each length: with OR, SQLite reads all of these leases.
-    """
-    lengths = (
-        some.where(
-            leases.c.holds_for == each,
-            leases.c.holds_from > bindparam(f"since_{each}", type_=BigInteger),
-            leases.c.holds_from < bindparam("window_end", type_=BigInteger),
-        )
-        for each in LENGTHS
+    """Return the query for those of some leases that may hold something in the window of `in_window`."""
+    window = (bindparam(name, type_=BigInteger) for name in ("window_start", "window_end"))
+    return union_all(
+        some.where(leases.c.holds_for.is_(None)), *ranges(some, leases.c.holds_for, leases.c.holds_from, *window)
     )
-    return union_all(some.where(leases.c.holds_for.is_(None)), *lengths)
 
 
 def wrongly_noted(connection: Connection, now: datetime) -> list[str]:

@@ -74,13 +74,21 @@ def add_column(table: str, column: sa.Column[Any]) -> None:
         op.add_column(table, column)
 
 
-def add_lasts(table: str) -> None:
-    """Add the least of nine lengths within which each row ends, unless it exists."""
+def add_lasts(table: str, by: str) -> None:
+    """Add the least of nine lengths within which each row ends, and the index that begins with another column."""
     lengths = " ".join(f"WHEN ends_at - starts_at <= {4**power} THEN {4**power}" for power in range(5, 13))
     # SQLite adds no stored column. PostgreSQL has no index on another, and MariaDB may not recover one (0059).
     stored = None if op.get_bind().dialect.name == "sqlite" else True
     lasts = sa.Computed(f"CASE {lengths} ELSE {4**19} END", persisted=stored)
     add_column(table, sa.Column("lasts", sa.BigInteger, lasts))
+    columns = [by, "lasts", "starts_at", "ends_at"]
+    add_index(f"ix_{table}_{'_'.join(columns)}", table, columns)
+
+
+def remove_lasts(table: str, by: str) -> None:
+    """Remove what `add_lasts` adds."""
+    remove_index(f"ix_{table}_{by}_lasts_starts_at_ends_at", table)
+    op.drop_column(table, "lasts")
 
 
 def add_index(name: str, table: str, columns: Sequence[str]) -> None:

@@ -8,12 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from leasehold.api.models.base import RequestModel, answer
-from leasehold.api.models.lease import (
-    Date,
-    DryRun,
-    Ident,
-    ProjectId,
-)
+from leasehold.api.models.lease import Date, DryRun, Ident, ProjectId
 from leasehold.api.models.name import Name  # noqa: TC001 - read at run time
 from leasehold.api.models.resource import Owner  # noqa: TC001 - read at run time, for the description
 

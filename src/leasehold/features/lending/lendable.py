@@ -10,13 +10,7 @@ from leasehold.features.lending.model import NotLendableError, SubLeaseLevelErro
 from leasehold.leasing.deciding.allocations import held_by
 from leasehold.leasing.steps import vacating
 from leasehold.leasing.steps.lifecycle import Phase, phase_of
-from leasehold.model.errors import (
-    BusyError,
-    ConflictError,
-    InUseError,
-    InvalidInputError,
-    some_of,
-)
+from leasehold.model.errors import BusyError, ConflictError, InUseError, InvalidInputError, some_of
 from leasehold.model.judging import next_no_show
 from leasehold.model.states import LeaseStatus, ReservationStatus
 

@@ -19,11 +19,7 @@ from leasehold.features.lending.options import LendingSettings
 from leasehold.features.lending.published_offer import PublishedOffer, PublishedStatus
 from leasehold.leasing.delete import deletion
 from leasehold.leasing.locks import lock
-from leasehold.model.errors import (
-    InvalidDateError,
-    InvalidInputError,
-    NotFoundError,
-)
+from leasehold.model.errors import InvalidDateError, InvalidInputError, NotFoundError
 from leasehold.model.paging import WHOLE, PageRequest
 from leasehold.model.states import LeaseStatus
 from leasehold.model.windows import Window

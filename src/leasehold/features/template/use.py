@@ -12,12 +12,7 @@ from uuid import uuid4
 from sqlalchemy.exc import IntegrityError
 
 from leasehold.features.template import store as rows
-from leasehold.features.template.model import (
-    Template,
-    TemplateNameError,
-    TooManyTemplatesError,
-    UnknownTemplateError,
-)
+from leasehold.features.template.model import Template, TemplateNameError, TooManyTemplatesError, UnknownTemplateError
 from leasehold.features.template.options import TemplateSettings
 from leasehold.leasing.dates import check_open_end
 from leasehold.leasing.deciding.decide import allocate
@@ -27,11 +22,7 @@ from leasehold.leasing.owned import OwnedItems
 from leasehold.leasing.requests import conditions_asked
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.draft import LeaseDraft
-from leasehold.model.errors import (
-    ConflictError,
-    InvalidInputError,
-    NotFoundError,
-)
+from leasehold.model.errors import ConflictError, InvalidInputError, NotFoundError
 from leasehold.model.terms.lease_type import LeaseType
 from leasehold.model.windows import Window, from_seconds, to_seconds
 

@@ -14,12 +14,7 @@ from leasehold.leasing.requests import conditions_of
 from leasehold.leasing.steps.lifecycle import is_over
 from leasehold.leasing.unit import Order
 from leasehold.metrics.decision import decision
-from leasehold.model.errors import (
-    BusyError,
-    ConflictError,
-    NoReplacementError,
-    NothingToHealError,
-)
+from leasehold.model.errors import BusyError, ConflictError, NoReplacementError, NothingToHealError
 from leasehold.model.terms.heal_policy import HealPolicy
 
 if TYPE_CHECKING:

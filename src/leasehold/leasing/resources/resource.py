@@ -15,13 +15,7 @@ from leasehold.cloud.ports import CloudError, CloudPermanentError
 from leasehold.db.allocation import in_use, stored_requests_on, unreleased_on
 from leasehold.db.outbox import put_resource_events
 from leasehold.db.resources.property import define_properties
-from leasehold.db.resources.resource import (
-    last_resource,
-    put_properties,
-    remove_resource,
-    sharing,
-    update_resources,
-)
+from leasehold.db.resources.resource import last_resource, put_properties, remove_resource, sharing, update_resources
 from leasehold.db.task import LEASE, add_task_once, hurry_task
 from leasehold.db.work import work_for
 from leasehold.leasing.locks import lock

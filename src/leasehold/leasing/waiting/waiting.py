@@ -27,14 +27,7 @@ from leasehold.leasing.requests import conditions_asked
 from leasehold.leasing.room.rebinding import Rebinding
 from leasehold.leasing.unit import Joins, Order, run
 from leasehold.leasing.waiting.holds import Draws, draws_of, is_held, let_go
-from leasehold.leasing.waiting.waiting_list import (
-    AFTER_YOU,
-    BEHIND,
-    WaitingList,
-    asked_of,
-    pools_to_lock,
-    with_closed,
-)
+from leasehold.leasing.waiting.waiting_list import AFTER_YOU, BEHIND, WaitingList, asked_of, pools_to_lock, with_closed
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import LeaseholdError
 from leasehold.model.event_log import LeaseNews

@@ -1,4 +1,4 @@
-"""Requests a second of 1, 8 and 64 clients that want the same pool of one API process: leases of one host, made to end.
+"""Requests a second of 1, 8 and 64 clients that want the same pool of one API process.
 
 Each client sends its requests one after the other, and all begin together: first all create, then all amend what they
 got, then all ask for all hosts of the same hour and are refused, then all delete what they got. Every lease has an hour

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from functools import partial
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -10,13 +11,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from leasehold.conf.settings import LeaseSettings, Settings
+from leasehold.features.held_offer.use import make_offer
 from leasehold.leasing.batch import _ExplainingUnit
 from leasehold.leasing.deciding.queue import Queued, Queues
+from leasehold.leasing.lapse import release_late
+from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import NotEnoughError
 from leasehold.model.lease import Lease
 from leasehold.model.resource import HOST_POOL
-from tests.at_once import outcome, together
-from tests.factory import World, hosts, make_service
+from tests.at_once import all_behind, outcome, together
+from tests.factory import DEMO, World, hosts, make_service
 from tests.processes import wait_for
 from tests.race.test_batches import asks, counted
 from tests.stateful.audit import audit
@@ -94,6 +98,19 @@ def test_room_that_can_be_made_is_made(world: World) -> None:
     assert {label for each in made for label in world.holds(each)} == {"cmp-01", "cmp-02"}
     assert [type(each) for each in found if each not in made] == [NotEnoughError] * 2
     audit(world)
+
+
+def test_a_late_offer_is_released_by_one_for_all(world: World) -> None:
+    hold = timedelta(minutes=2)
+    draft = LeaseDraft("offered", world.hour(1), world.hour(2), reservations=(hosts(4),), hold=hold)
+    make_offer(world.service, DEMO, draft)
+    world.clock.advance(seconds=hold.total_seconds() + 1)
+
+    def release(gated: World) -> bool:
+        return release_late(gated.service)
+
+    assert all_behind(world, release, *[release] * 4, writes=False) == [True, *[False] * 4]
+    assert isinstance(wants(4)(world), Lease)
 
 
 def test_who_comes_after_the_time_is_over_is_explained_alone(database_url: str) -> None:

@@ -155,14 +155,14 @@ def decide_together(
     """
     # Before it waits, so that nobody waits for its conditions; who is alone evaluates them with its decision.
     evaluated = service.evaluated(order.conditions) if service.queues.busy(joins.pools) else {}
-    about = joins.project_id, service, case, order, joins, approval, evaluated
-    member = _Member(joins.pools, *about)
+    request = joins.project_id, service, case, order, joins, approval, evaluated
+    member = _Member(joins.pools, *request)
 
     def by_itself() -> Lease | Result:
         if not member.refused:
             return alone()
         # Nobody who was granted something waits for an explanation.
-        again = _Member((joins.pools, _ExplainingUnit), *about)
+        again = _Member((joins.pools, _ExplainingUnit), *request)
         return service.queues.share(again, alone, partial(_decide, _ExplainingUnit))
 
     lease = service.queues.share(member, by_itself, partial(_decide, _SharedUnit))

@@ -92,23 +92,23 @@ def lapse(service: Service, seen: Lease, claim: Claim | None = None, *, given_up
 
 
 def release_late(service: Service) -> bool:
-    """Release what offers hold whose time is over, wherever their tasks are late, and say whether there was one."""
+    """Release what offers hold whose tasks are late, once for all who ask now, and say whether there was one."""
     asking = Reading("late offers", "")
-    service.queues.decide(asking, partial(_look, service))
+    service.queues.decide(asking, partial(_release_late, service))
     if asking.outcome is ALONE:
-        _look(service, [asking])
-    for each in asking.outcome:
-        lapse(service, each)
-    return bool(asking.outcome)
+        _release_late(service, [asking])
+    found: bool = asking.outcome
+    return found
 
 
-def _look(service: Service, asking: Sequence[Reading]) -> None:
-    """Find the offers whose time is over, for all who ask."""
+def _release_late(service: Service, asking: Sequence[Reading]) -> None:
     with service.db.reading() as connection:
         found = (find_lease(connection, each, offered=True) for each in lapsed_offers(connection, service.now()))
         late = [each for each in found if each is not None]
+    for each in late:
+        lapse(service, each)
     for one in asking:
-        one.outcome = late
+        one.outcome = bool(late)
 
 
 def _is_open(lease: Lease) -> bool:

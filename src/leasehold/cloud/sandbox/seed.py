@@ -67,8 +67,8 @@ def _gpus(rack: str, model: str, count: int) -> dict[str, Any]:
     return {"inventories": {GPU: Inventory(total=count, max_unit=count)}, "properties": properties}
 
 
-_WIDE = frozenset({AVX2, AVX512})
-_CROWDED: dict[str, Any] = {"cpu_ratio": 2.0, "reserved_mb": 512, "traits": _WIDE}
+_AVX = frozenset({AVX2, AVX512})
+_OVERCOMMITTED: dict[str, Any] = {"cpu_ratio": 2.0, "reserved_mb": 512, "traits": _AVX}
 
 HOSTS: tuple[HostSpec, ...] = (
     HostSpec(1, "cmp-01", "cmp-01", 8, 32768, 200, "zone-a", properties={"rack": "a1"}),
@@ -78,10 +78,10 @@ HOSTS: tuple[HostSpec, ...] = (
     HostSpec(5, "cmp-05", "cmp-05", 32, 131072, 800, "zone-a", _AMD, properties={"rack": "a2"}),
     HostSpec(6, "cmp-06", "cmp-06", 4, 8192, 80, "zone-b", _OLD, traits=frozenset(), properties={"rack": "b1"}),
     HostSpec(7, "cmp-07", "cmp-07", 4, 8192, 80, "zone-b", _OLD, traits=frozenset(), properties={"rack": "b1"}),
-    HostSpec(8, "cmp-08.example", "cmp-08", 64, 262144, 1600, "zone-b", properties={"rack": "b1"}, **_CROWDED),
-    HostSpec(9, "cmp-09", "cmp-09", 128, 524288, 3200, "zone-b", properties={"rack": "b2"}, **_CROWDED),
-    HostSpec(10, "gpu-01.example", "gpu-01", 32, 262144, 1600, "zone-a", traits=_WIDE, **_gpus("a2", "A100", 4)),
-    HostSpec(11, "gpu-02.example", "gpu-02", 64, 524288, 3200, "zone-b", traits=_WIDE, **_gpus("b2", "H100", 8)),
+    HostSpec(8, "cmp-08.example", "cmp-08", 64, 262144, 1600, "zone-b", properties={"rack": "b1"}, **_OVERCOMMITTED),
+    HostSpec(9, "cmp-09", "cmp-09", 128, 524288, 3200, "zone-b", properties={"rack": "b2"}, **_OVERCOMMITTED),
+    HostSpec(10, "gpu-01.example", "gpu-01", 32, 262144, 1600, "zone-a", traits=_AVX, **_gpus("a2", "A100", 4)),
+    HostSpec(11, "gpu-02.example", "gpu-02", 64, 524288, 3200, "zone-b", traits=_AVX, **_gpus("b2", "H100", 8)),
     HostSpec(12, "gpu-03", "gpu-03", 16, 131072, 800, "zone-b", _AMD, **_gpus("b2", "L40S", 2)),
 )
 

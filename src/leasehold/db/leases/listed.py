@@ -193,5 +193,5 @@ def _follows(sort: Sort, value: Any, last: str) -> ColumnElement[bool]:
     """Return the condition that a lease comes after this position in the list."""
     column = _SORTS[sort.key]
     from_here = column <= value if sort.descending else column >= value
-    # Databases begin an index at a condition, not at an alternative.
+    # Beside the OR, so that an index is read from here on, and not from its first row.
     return and_(from_here, or_(column != value, leases.c.id > last))

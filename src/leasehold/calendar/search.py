@@ -32,9 +32,11 @@ _NOTHING: Final = timedelta(0)
 _SECOND: Final = timedelta(seconds=1)
 _FIRST_REACH: Final = 86_400
 _GROWTH: Final = 2
-FEWEST: Final = 4
-MOST: Final = 64
-"""Stretches that are looked at together after one that is hopeless."""
+_FEWEST: Final = 4
+_CELLS: Final = 4_096
+"""Stretches, or cells of the outline, that are looked at together at first, to find those that are alike."""
+_MOST: Final = 16
+"""How many times as many are looked at in the end."""
 
 
 class SlotSpread(Enum):
@@ -151,7 +153,7 @@ class _Ahead:
         self._shape = shape
         self._last = last
         self._at_once = 1
-        self._skimmed = FEWEST
+        self._fewest = self._skimmed = max(_FEWEST, _CELLS // max(1, wanted.empty.size))
 
     def hopeful(self, first: int, reach: int, check: Callable[[], None]) -> _Stretch | None:
         """Return the first stretch from `first` on that may have enough slots, up to about `reach` seconds long."""
@@ -182,21 +184,24 @@ class _Ahead:
             end = window[1]
             if rows is None and 4 * self._at_once * grid.width <= self._shape.length:
                 self._at_once *= 2
-            elif rows is None and self._at_once == 1:
-                end = grid.edge(place + 1 + self._hopeless(outlook, place + 1)) - 1
+            elif self._at_once == 1 and (rows is None or reach >= grid.width):
+                count = self._skimmed if rows is None else min(self._skimmed, reach // grid.width)
+                more, hopeful = self._alike(outlook, place + 1, count, hopeless=rows is None)
+                end = grid.edge(place + 1 + more) - 1
+                rows = None if rows is None else rows | hopeful
             return self._until(first, end + before), rows
 
-    def _hopeless(self, outlook: Outlook, place: int) -> int:
-        """Return how many stretches are hopeless from this one on, as far as it looks: ever further while all are."""
-        count = min(self._skimmed, outlook.grid.count - place)
-        if count <= 0:
-            return 0
+    def _alike(self, outlook: Outlook, place: int, count: int, *, hopeless: bool) -> tuple[int, Mask]:
+        """Return how many of these stretches are alike from this one on, and the rows that may have slots in them.
+
+        It looks ever further while all are.
+        """
         counts = self._wanted.count(outlook.at_most_each(place, count, self._shape.length))
         counts *= self._wanted.candidates
-        enough = counts.sum(axis=1) >= self._wanted.amount
-        found = int(enough.argmax()) if enough.any() else count
-        self._skimmed = FEWEST if found < count else min(2 * count, MOST)
-        return found
+        other = (counts.sum(axis=1) >= self._wanted.amount) == hopeless
+        found = int(other.argmax()) if other.any() else len(other)
+        self._skimmed = self._fewest if found < len(other) else min(2 * self._skimmed, _MOST * self._fewest)
+        return found, np.any(counts[:found] > 0, axis=0)
 
     def _until(self, first: int, last: int) -> int:
         return min(max(first, self._shape.down(last)), self._last)

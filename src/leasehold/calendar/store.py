@@ -12,6 +12,7 @@ the holes and what `forget_before` drops.
 
 from __future__ import annotations
 
+import re
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
@@ -38,9 +39,7 @@ MOST_NOTES: Final = 1024
 SOON: Final = 3600
 """How many seconds ahead `_soon` keeps the allocations that are about to end."""
 
-_UUID: Final = np.array([letter == "-" for letter in "00000000-0000-0000-0000-000000000000"])
-"""The mask of the dashes in a UUID."""
-_HEXADECIMAL: Final = np.isin(np.arange(256), list(b"0123456789abcdef"))
+_UUIDS: Final = re.compile("(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})*")
 
 _COLUMNS: Final = {
     "ids": np.int64,
@@ -67,11 +66,7 @@ def owner_keys(reservation_ids: Iterable[str]) -> NDArray[np.uint64]:
 
 def _all_uuids(texts: Sequence[str], joined: str) -> bool:
     """Say whether all texts are UUIDs as Leasehold writes them, in lower case with dashes."""
-    if not joined.isascii() or any(length != _UUID.size for length in set(map(len, texts))):
-        return False
-    letters = np.frombuffer(joined.encode(), np.uint8).reshape(-1, _UUID.size)
-    dashes = letters[:, _UUID] == ord("-")
-    return bool(dashes.all() and _HEXADECIMAL[letters[:, ~_UUID]].all())
+    return set(map(len, texts)) <= {36} and _UUIDS.fullmatch(joined) is not None
 
 
 def _digest(text: str) -> str:

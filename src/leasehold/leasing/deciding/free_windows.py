@@ -53,15 +53,14 @@ class Windows:
         last = latest if last is None else min(last, latest)
         start: int | None = -(-after // MINUTE) * MINUTE
         while start is not None and start <= last:
-            terms = self.at(start)
-            later = self._first_alone(start)
-            if later is None:
+            start = self._first_alone(start)
+            if start is None or start > last:
                 return None
-            if later > start:
-                start = later
-                continue
+            terms = self.at(start)
             # The two views may pick different resources, so the lease has to fit in both.
-            if fits(self.careful, self.asked, terms) and fits(self.snapshots, self.asked, terms):
+            if fits(self.careful, self.asked, terms) and (
+                not self.any_unreleased or fits(self.snapshots, self.asked, terms)
+            ):
                 return terms.window
             start = self._next(start)
         return None

@@ -27,13 +27,7 @@ class Metering:
         """Note the time at which the request began."""
         request.context.begun = perf_counter()
 
-    def process_response(
-        self,
-        request: falcon.Request,
-        response: falcon.Response,
-        _resource: object,
-        _succeeded: bool,  # noqa: FBT001 - falcon's
-    ) -> None:
+    def process_response(self, request: falcon.Request, response: falcon.Response, *_more: object) -> None:
         """Count the answer and its duration; what is no route of the API may have named itself in the context."""
         path_routes, _ = self._router.find(request.path)
         route: str | None = request.context.get("route")

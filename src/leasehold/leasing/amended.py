@@ -126,14 +126,10 @@ class Amendment:
             )
             if part.id in self.changes.drops:
                 after = after.with_reservations({part.id}, dropped=True, no_show=None)
-        times = {EventType.START: window.start - lease.lead, EventType.END: window.end, EventType.BEFORE_END: warning}
-        for kind, time in times.items():
-            event = lease.event(kind)
-            if event is None or time is None:
-                continue
-            after = after.with_event(kind, time=time)
-            if event.time != time and kind is EventType.BEFORE_END:
-                after = move(after, Trigger.WARNING_MOVED)
+        begins = window.start - lease.lead
+        after = after.with_times({EventType.START: begins, EventType.END: window.end, EventType.BEFORE_END: warning})
+        if after.event(EventType.BEFORE_END) != lease.event(EventType.BEFORE_END):
+            after = move(after, Trigger.WARNING_MOVED)
         if lease.status is LeaseStatus.ERROR and window.end <= now:
             return move(after, Trigger.AMENDED)
         trigger = Trigger.RETRIED if lease.status is LeaseStatus.ERROR else Trigger.AMENDED

@@ -184,13 +184,17 @@ class Lease:
         """Return the lease with its event of this kind changed; unchanged if it has none."""
         return self.with_events({event.id for event in self.events if event.type == kind}, **changes)
 
+    def with_times(self, times: Mapping[str, datetime | None]) -> Lease:
+        """Return the lease with its events of these types at these times; None is as it was."""
+        events = ((event, times.get(event.type) or event.time) for event in self.events)
+        return with_fields(self, events=tuple(with_fields(event, time=time) for event, time in events))
+
     def ending_at(self, moment: datetime) -> Lease:
         """Return the lease with its end at a moment; a warning that was to come later comes no more."""
-        lease = replace(self, window=Window(self.window.start, moment)).with_event(EventType.END, time=moment)
-        warning = lease.event(EventType.BEFORE_END)
-        if warning is None or warning.time is None:
-            return lease
-        return lease.with_event(EventType.BEFORE_END, time=min(warning.time, moment))
+        warning = self.event(EventType.BEFORE_END)
+        warned = None if warning is None or warning.time is None else min(warning.time, moment)
+        times: dict[str, datetime | None] = {EventType.END: moment, EventType.BEFORE_END: warned}
+        return replace(self, window=Window(self.window.start, moment)).with_times(times)
 
     def with_events(self, ids: Collection[str], **changes: Any) -> Lease:
         """Return the lease with these events changed."""

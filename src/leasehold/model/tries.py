@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 def moved_to(lease: Lease, window: Window) -> Lease:
     """Return the lease with another window; its events keep their distance to the start and to the end."""
+    times: dict[str, datetime | None] = {EventType.START: window.start - lease.lead, EventType.END: window.end}
     warning, end = lease.event(EventType.BEFORE_END), lease.window.end
     if warning is not None and warning.time is not None:
-        lease = lease.with_event(EventType.BEFORE_END, time=max(window.start, window.end - (end - warning.time)))
-    lease = lease.with_event(EventType.START, time=window.start - lease.lead).with_event(EventType.END, time=window.end)
-    return replace(lease, window=window)
+        times[EventType.BEFORE_END] = max(window.start, window.end - (end - warning.time))
+    return replace(lease.with_times(times), window=window)
 
 
 def as_of(lease: Lease, now: datetime) -> Lease:

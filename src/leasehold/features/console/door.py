@@ -87,13 +87,7 @@ class Door:
         environ["PATH_INFO"] = environ["PATH_INFO"].removeprefix(ROOT)
         request.path = request.path.removeprefix(ROOT)
 
-    def process_response(
-        self,
-        request: falcon.Request,
-        response: falcon.Response,
-        _resource: object,
-        _succeeded: bool,  # noqa: FBT001 - falcon's
-    ) -> None:
+    def process_response(self, request: falcon.Request, response: falcon.Response, *_more: object) -> None:
         """Have no cache keep an answer that depends on the cookie."""
         if DOOR in request.env:
             response.set_header("Cache-Control", "no-store")

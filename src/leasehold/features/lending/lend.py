@@ -157,7 +157,7 @@ class _Lending:
         start = max(now.replace(microsecond=0), self.seen.window.start)
         owner = Caller(self.caller.user_id, self.wish.project_id)
         lease = new_lease(service, owner, draft, [asked], Window(start, draft.end), now)
-        return lease.with_event(EventType.START, time=start)
+        return lease.with_times({EventType.START: start})
 
     def _check_usable(self, connection: Connection) -> None:
         """Raise ChangedMeanwhileError if a resource has failed since, or is for other projects alone."""

@@ -53,7 +53,7 @@ def test_of_many_at_once_as_many_go_on_as_the_limit_says(db: Database) -> None:
 def test_of_many_that_take_at_once_as_many_get_something_as_the_limit_says(db: Database) -> None:
     def begin(connection: Connection) -> None:
         enter(connection, "p")
-        CountedUse(connection, {}).keep("p", Use(), NOW)
+        CountedUse(connection, {}).keep("p", Use(), Use(), NOW)
 
     def take(connection: Connection) -> bool:
         return take_use(connection, "p", Use(leases=1), Use(leases=LIMIT), NOW)
@@ -69,7 +69,7 @@ def test_what_was_counted_is_believed_for_a_while_and_what_was_not_never(db: Dat
     assert not take(Use(leases=1))
     db.transact(lambda connection: enter(connection, "p"))
     assert not take(Use(leases=1))
-    db.transact(lambda connection: CountedUse(connection, {}).keep("p", Use(1, 2, 3, 4, 5), NOW))
+    db.transact(lambda connection: CountedUse(connection, {}).keep("p", Use(1, 2, 3, 4, 5), Use(), NOW))
     assert take(Use(1, 1, 1, 1, 1))
     assert not take(Use(), COUNTED_FOR)
     assert not take(Use(), project="q")
@@ -87,7 +87,7 @@ def test_what_is_too_much_for_one_project_is_taken_for_the_others(db: Database, 
     def take(connection: Connection) -> frozenset[str]:
         for each in most:
             enter(connection, each)
-            CountedUse(connection, {}).keep(each, Use(), NOW)
+            CountedUse(connection, {}).keep(each, Use(), Use(), NOW)
         return take_uses(connection, {each: (Use(leases=2, hosts=1), limit) for each, limit in most.items()}, NOW)
 
     full = db.transact(take)

@@ -14,7 +14,6 @@ from sqlalchemy.exc import OperationalError
 
 from leasehold.conf.settings import LeaseSettings, LimitSettings, Settings
 from leasehold.db.committed import noting_commits
-from leasehold.db.project import use_bounds
 from leasehold.db.store import Database, UnknownOutcomeError
 from leasehold.db.tables import outbox
 from leasehold.model.actor import Actor, acting
@@ -23,6 +22,7 @@ from leasehold.model.errors import ConflictError, LeaseholdError, NotEnoughError
 from leasehold.model.lease import Lease
 from tests.at_once import outcome, together
 from tests.factory import ALT, DEMO, Killed, World, hosts, instances, make_service
+from tests.refused import bounds
 from tests.stateful.audit import audit
 
 if TYPE_CHECKING:
@@ -123,18 +123,14 @@ def test_no_project_gets_more_than_its_limit(tmp_path: Path) -> None:
 
 
 def test_a_refused_request_uses_nothing(world: World) -> None:
-    def used() -> Any:
-        with world.service.db.reading() as connection:
-            return use_bounds(connection, DEMO.project_id, world.now())
-
     def huge(gated: World) -> Lease:
         """Ask for more of what is not limited than a sum of two can be."""
         return gated.lease(instances(2**31 - 1, vcpus=2**31 - 1, memory_mb=2**31 - 1), start=1, end=2)
 
-    before = used()
+    before = bounds(world)
     found = together(world, lambda gated: gated.lease(hosts(5), start=1, end=2), huge, huge, asks(1, caller=ALT))
     assert [isinstance(each, Lease) for each in found] == [False, False, False, True]
-    assert used() == before
+    assert bounds(world) == before
 
 
 def test_who_asked_is_recorded_with_each(world: World) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
 from threading import Event
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import pytest
 
@@ -76,16 +78,35 @@ def test_each_is_told_what_it_is_told_alone(world: World) -> None:
     audit(world)
 
 
-def test_they_share_their_transaction(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("granted", "updates"), [(0, 2), (1, 2 + 3)], ids=["at once", "in the next batch"])
+def test_they_share_their_transaction(granted: int, updates: int, tmp_path: Path) -> None:
     with make_service(tmp_path, hosts=HOSTS) as world:
         world.lease(hosts(), start=800, end=801)
         with counted(world) as alone:
             outcome(partial(wants(5), world))
         with counted(world) as seen:
-            explained_together(world, 8, *[wants(5)] * 8)
-    # The batch and its explanation count the use and move the pool once each, after the first request.
+            explained_together(world, 8, *[wants(5)] * 8, *[asks(1)] * granted)
+    # They count the use and move the pool once, and twice if that of one stays, when that of the others is given back.
     rest = seen[seen.index("COMMIT") :]
-    assert rest.count("UPDATE") == 2 * alone.count("UPDATE"), (seen, alone)
+    assert (alone.count("UPDATE"), rest.count("UPDATE")) == (2, updates), (seen, alone)
+
+
+def _reference(world: World) -> Any:
+    try:
+        return wants(5)(world)
+    except NotEnoughError as error:
+        return ref(error)
+
+
+@pytest.mark.parametrize("granted", [0, 1])
+def test_they_leave_nothing_to_the_garbage_collector(granted: int, world: World) -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        found = explained_together(world, 8, *[_reference] * 8, *[asks(1)] * granted)
+        assert [each() for each in found[:8]] == [None] * 8
+    finally:
+        gc.enable()
 
 
 def test_room_that_can_be_made_is_made(world: World) -> None:

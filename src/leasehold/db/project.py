@@ -9,7 +9,7 @@ or five, however many leases there are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -177,15 +177,16 @@ class Allocated:
     use: Use
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CountedUse:
     """What projects use as a transaction that decides counts it.
 
-    `whole` names, by pool, the amount of `Use` in which a whole resource counts 1.
+    `whole` names, by pool, the amount of `Use` in which a whole resource counts 1. `kept` is the count that it stored.
     """
 
     connection: Connection
     whole: Mapping[str, str]
+    kept: tuple[str, Use, datetime] | None = field(default=None, init=False)
 
     def take(self, project_id: str, more: Use, most: Use, now: datetime) -> bool:
         """Do as `take_use`."""
@@ -195,8 +196,21 @@ class CountedUse:
         """Lock what the project uses, before it is counted."""
         enter(self.connection, project_id)
 
-    def keep(self, project_id: str, use: Use, now: datetime) -> None:
-        """Store the counted use of a project whose row this transaction has locked by `enter`."""
+    def keep(self, project_id: str, use: Use, more: Use, now: datetime) -> None:
+        """Store the counted use of a project whose row this transaction has locked by `enter`, and `more`."""
+        self.connection.exec_driver_sql("SAVEPOINT counted")
+        self._store(project_id, use + more, now)
+        self.kept = project_id, use, now
+
+    def undo_but_count(self) -> bool:
+        """Undo what the transaction has done since a count, and keep that; return False if it has counted nothing."""
+        if self.kept is None:
+            return False
+        self.connection.exec_driver_sql("ROLLBACK TO SAVEPOINT counted")
+        self._store(*self.kept)
+        return True
+
+    def _store(self, project_id: str, use: Use, now: datetime) -> None:
         values = {f"now_{name}": amount for name, amount in zip(NAMES, use.amounts, strict=True)}
         self.connection.execute(_KEEP, {"project": project_id, "now": now, **values})
 

@@ -59,7 +59,7 @@ class KnownUse:
     def enter(self, _project_id: str) -> None:
         """Lock nothing."""
 
-    def keep(self, _project_id: str, _use: Use, _now: datetime) -> None:
+    def keep(self, _project_id: str, _use: Use, _more: Use, _now: datetime) -> None:
         """Store nothing."""
 
     def open_leases(self, _project_id: str, user_id: str | None = None) -> int:

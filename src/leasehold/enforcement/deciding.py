@@ -41,8 +41,8 @@ class ProjectUse(Protocol):
     def enter(self, project_id: str, /) -> None:
         """Lock what the project uses, before it is counted."""
 
-    def keep(self, project_id: str, use: Use, now: datetime, /) -> None:
-        """Store what was counted."""
+    def keep(self, project_id: str, use: Use, more: Use, now: datetime, /) -> None:
+        """Store what was counted, and add `more` to it."""
 
     def open_leases(self, project_id: str, /, user_id: str | None = None) -> int:
         """Return how many leases of the project, or of a user in it, are open."""

@@ -48,17 +48,17 @@ class ProjectLimitsFilter:
         most = _of(asked, most)
         if asked.within(most) and deciding.use.take(lease.project_id, asked, most, deciding.now):
             return
-        _count(lease, asked, asked, most, deciding)
+        _count(lease, Use(), asked, asked, most, deciding)
 
     def check_update(self, lease: Lease, proposed: Lease, deciding: Deciding) -> None:
         """Raise TooMuchHeldError for an amendment that asks for more, or for time outside the lease's old window."""
-        growth = _asked(proposed, deciding).growth(_asked(lease, deciding))
+        before, asked = _asked(lease, deciding), _asked(proposed, deciding)
+        growth = asked.growth(before)
         most = replace(self._most_of(lease.project_id), leases=MOST)
         inside = lease.counted_window.contains(proposed.counted_window)
         same = lease.asked == proposed.asked
         if (same and inside) or most == NO_LIMIT:
             return
-        asked = _asked(proposed, deciding)
         most = _of(asked, most)
         if deciding.use.take(lease.project_id, growth, most, deciding.now):
             return
@@ -66,7 +66,7 @@ class ProjectLimitsFilter:
         most = Use(
             *(limit if more or not inside else MOST for limit, more in zip(most.amounts, growth.amounts, strict=True))
         )
-        _count(proposed, asked, growth, most, deciding)
+        _count(proposed, before, asked, growth, most, deciding)
 
     def _most_of(self, project_id: str) -> Use:
         if project_id not in self._by_project:
@@ -75,7 +75,7 @@ class ProjectLimitsFilter:
         return replace(self._most, leases=MOST if leases is None else leases)
 
 
-def _count(lease: Lease, asked: Use, growth: Use, most: Use, deciding: Deciding) -> None:
+def _count(lease: Lease, before: Use, asked: Use, growth: Use, most: Use, deciding: Deciding) -> None:
     """Count what the project's other leases use, raise the error of an exceeded limit, else store the new count.
 
     Its open leases are counted where their upper bound does not decide. Of the rest, what is allocated in the lease's
@@ -83,7 +83,7 @@ def _count(lease: Lease, asked: Use, growth: Use, most: Use, deciding: Deciding)
     """
     use, project = deciding.use, lease.project_id
     if not use.take(project, growth, replace(NO_LIMIT, leases=most.leases), deciding.now):
-        _count_leases(lease, asked, growth, most, deciding)
+        _count_leases(lease, before, growth, most, deciding)
     window = lease.counted_window
     held = peak(use.allocated(project, but=lease.id, window=window), window)
     for name, word in _WORDS.items():
@@ -98,7 +98,7 @@ def _count(lease: Lease, asked: Use, growth: Use, most: Use, deciding: Deciding)
             raise TooMuchHeldError(message, field="reservations", details=details)
 
 
-def _count_leases(lease: Lease, asked: Use, growth: Use, most: Use, deciding: Deciding) -> None:
+def _count_leases(lease: Lease, before: Use, growth: Use, most: Use, deciding: Deciding) -> None:
     """Count the open leases of the project, raise the error if they are too many, else store new upper bounds."""
     use, project = deciding.use, lease.project_id
     use.enter(project)
@@ -110,7 +110,7 @@ def _count_leases(lease: Lease, asked: Use, growth: Use, most: Use, deciding: De
         )
         raise TooManyLeasesError(message, details={"limit": most.leases, "open": count})
     others = total(use.allocated(project, but=lease.id)) if count <= FEW else NO_LIMIT
-    use.keep(project, replace(others + asked, leases=count + growth.leases), deciding.now)
+    use.keep(project, replace(others + before, leases=count), growth, deciding.now)
 
 
 def _of(asked: Use, most: Use) -> Use:

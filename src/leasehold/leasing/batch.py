@@ -3,7 +3,8 @@
 The first request is decided at once, by itself. Whoever comes meanwhile waits, and one of these leads the next batch.
 Each stands for itself: what one asks for changes nothing for the others but what is free. One that cannot be decided
 with others is decided in a transaction of its own afterwards, and so are all if the batch fails (decision 0125). Those
-that are refused are decided once more, which explains it: the first by itself, and then those that came meanwhile.
+that are refused are decided once more, which explains it: at once if nobody was granted anything, else the first by
+itself, and then those that came meanwhile.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ from leasehold.db.leases.lease import lock_those_unchanged
 from leasehold.db.pool import move_pools
 from leasehold.db.project_use import SharedUse, UncountedError, give_back, take_together
 from leasehold.db.store import UnknownOutcomeError, worth_retrying
-from leasehold.enforcement.deciding import Deciding
 from leasehold.leasing.approval import UnapprovedError
 from leasehold.leasing.deciding.decide import RefusedError
 from leasehold.leasing.deciding.decision import Decision, write_together
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from leasehold.leasing.deciding.calendars import Evaluated
     from leasehold.leasing.service import Service
     from leasehold.leasing.unit import Joins, Order
+    from leasehold.model.budget import Budget
 
 log = getLogger(__name__)
 
@@ -82,7 +83,7 @@ class Joining(ABC):
 class _SharedUnit(Unit):
     """The unit of one request of a batch, which sees what those before it get; it locks nothing by itself."""
 
-    use: SharedUse
+    use: SharedUse  # it counts nothing
     views: dict[str, Snapshot]
     unchanged: dict[str, Lease]
     booked: set[str]
@@ -94,15 +95,15 @@ class _SharedUnit(Unit):
         """The leases of the requests before this one."""
         return self.booked
 
-    @property
-    def deciding(self) -> Deciding:
-        """What enforcement may use now; it counts nothing."""
-        return Deciding(self.use, self.now, self.service.types)
-
     @contextmanager
     def snapshots(self, locks: Locks) -> Iterator[dict[str, Snapshot]]:  # noqa: ARG002 - they are locked for all
         """Yield the pools with what the requests before this one get."""
         yield {pool: view.answering(self.evaluated.get(pool)) for pool, view in self.views.items()}
+
+    def explaining(self) -> _ExplainingUnit:
+        """Return the unit in which the same request is explained."""
+        shared = self.use, self.views, self.unchanged, self.booked
+        return _ExplainingUnit(self.service, self.connection, self.order, self.approval, self.evaluated, *shared)
 
     def as_seen(self, seen: Lease) -> Lease | None:
         """Return a lease that was locked with those of the other requests; None if it changed since it was seen."""
@@ -184,10 +185,19 @@ def _decide(of: type[_SharedUnit], batch: Sequence[_Member]) -> None:
         log.warning("%d requests could not be decided together.", len(batch), exc_info=True)
         # Without a database, which was tried long enough, each would only wait for it again.
         outcomes = dict.fromkeys(batch, error) if worth_retrying(error) else {}
+    _tell(outcomes)
+
+
+def _tell(outcomes: _Outcomes) -> None:
+    """Set the outcomes; what was refused is explained later.
+
+    Errors keep the frames of the batch by their tracebacks, so these forget them, or all would have to be collected.
+    """
     for each, outcome in outcomes.items():
         each.refused = isinstance(outcome, RefusedError)
         if not each.refused:
             each.outcome = outcome
+    outcomes.clear()
 
 
 def _decided(
@@ -212,19 +222,16 @@ def _decided(
         raise _NothingError
     locks = Locks(connection, move_pools(connection, batch[0].joins.pools), service.now())
     unchanged |= lock_those_unchanged(connection, [each.joins.about for each in wanted if each.joins.about])
-    decided: dict[_Member, Decision] = {}
-    # Others wait for the pools, so all have the time of one decision, or explanation; who comes after it is alone.
-    seconds = service.settings.leases.explanation_seconds
-    budget = service.budget().part(seconds) if of.explains else service.budget()
     with service.calendars.synced(connection, locks.pools, locks.now, {}) as views_now:
         views |= views_now
-        for each, (unit, asked) in wanted.items():
-            outcome = None if budget.spent else _outcome(each, unit, locks, asked)
-            if isinstance(outcome, Decision) and outcome.joins:
-                unit.book(outcome)
-                decided[each] = outcome
-            elif isinstance(outcome, of.certain):
-                outcomes[each] = outcome
+        budget = service.budget()
+        explaining = budget.part(service.settings.leases.explanation_seconds)
+        decided = _each(wanted, locks, explaining if of.explains else budget, outcomes)
+        if not decided and not of.explains:
+            # Nobody who was granted something waits for these explanations.
+            refused = {each: wanted[each] for each in wanted if isinstance(outcomes.get(each), RefusedError)}
+            again = {each: (unit.explaining(), asked) for each, (unit, asked) in refused.items()}
+            decided = _each(again, locks, explaining, outcomes)
     if not decided:
         raise _NothingError
     give_back(connection, (unit.use for each, (unit, _) in wanted.items() if each not in decided), locks.now)
@@ -232,6 +239,23 @@ def _decided(
         [(decision, each.order.once, each.context) for each, decision in decided.items()], locks, service.calendars
     )
     outcomes |= zip(decided, after, strict=True)
+
+
+def _each(
+    wanted: Mapping[_Member, tuple[_SharedUnit, Any]], locks: Locks, budget: Budget, outcomes: _Outcomes
+) -> dict[_Member, Decision]:
+    """Return what is decided about each, in its order, and note what else is certain.
+
+    Others wait for the pools, so all have the time of one decision, or explanation; who comes after it is alone.
+    """
+    decided: dict[_Member, Decision] = {}
+    for each, (unit, asked) in wanted.items():
+        outcomes.pop(each, None)
+        decision = None if budget.spent else _one(each, unit, locks, asked, outcomes)
+        if decision is not None and decision.joins:
+            unit.book(decision)
+            decided[each] = decision
+    return decided
 
 
 def _wanted(units: Mapping[_Member, _SharedUnit], outcomes: _Outcomes) -> dict[_Member, tuple[_SharedUnit, Any]]:
@@ -254,10 +278,12 @@ def _wanted(units: Mapping[_Member, _SharedUnit], outcomes: _Outcomes) -> dict[_
     return wanted
 
 
-def _outcome(each: _Member, unit: _SharedUnit, locks: Locks, asked: Any) -> Decision | Exception | None:
-    """Return the decision about the lease, or why there is none."""
+def _one(each: _Member, unit: _SharedUnit, locks: Locks, asked: Any, outcomes: _Outcomes) -> Decision | None:
+    """Return the decision about the lease; None if there is none, with the reason as its outcome if that is certain."""
     try:
         decision: Decision | None = each.context.run(each.case.decided, unit, locks, asked)
     except (UncountedError, RefusedError, LeaseholdError, *_CERTAIN) as error:
-        return error
+        if isinstance(error, unit.certain):
+            outcomes[each] = error
+        return None
     return decision

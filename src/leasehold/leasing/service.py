@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from leasehold.conf.settings import Settings
 from leasehold.db.clock import utc_now
-from leasehold.db.project import CountedUse
 from leasehold.enforcement.base import Enforcement
-from leasehold.enforcement.deciding import Deciding
 from leasehold.leasing.deciding.calendars import Calendars
 from leasehold.leasing.deciding.decide import Terms
 from leasehold.leasing.deciding.queue import Queues
@@ -133,10 +131,6 @@ class Service:
     def terms(self, window: Window, length: timedelta, *, use_disabled: bool = False, lead: Lead = NO_LEAD) -> Terms:
         """Return the terms of a decision that begins now; `window` is the part of the lease that lies ahead."""
         return Terms(window, length, self.margins, self.budget(), use_disabled=use_disabled, lead=lead)
-
-    def deciding(self, connection: Connection, now: datetime) -> Deciding:
-        """Return what enforcement may use in the transaction that decides about a lease."""
-        return Deciding(CountedUse(connection, self.types.whole), now, self.types)
 
     def lead_of(self, kinds: Iterable[Kind[Any]]) -> timedelta:
         """Return the lead of a new lease with reservations of these kinds: the longest that is configured for them."""

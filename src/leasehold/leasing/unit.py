@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias, overload
 
 from leasehold.db.leases.lease import find_lease, lock_unchanged
 from leasehold.db.pool import move_pools
+from leasehold.db.project import CountedUse
+from leasehold.enforcement.deciding import Deciding
 from leasehold.leasing.approval import UNASKED
 from leasehold.leasing.deciding.decide import promised_window
 from leasehold.leasing.locks import ChangedMeanwhileError, Locks, lock
 from leasehold.leasing.once import done_before
+from leasehold.model.errors import LeaseholdError
 from leasehold.model.terms.lead import Lead
 
 if TYPE_CHECKING:
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.calendar.snapshot import Snapshot
-    from leasehold.enforcement.deciding import Deciding
+    from leasehold.enforcement.deciding import ProjectUse
     from leasehold.enforcement.external import ExternalCall
     from leasehold.leasing.approval import Approval
     from leasehold.leasing.deciding.calendars import Evaluated
@@ -92,6 +95,7 @@ class Unit:
     order: Order
     approval: Approval
     evaluated: Evaluated
+    use: ProjectUse
 
     @property
     def now(self) -> datetime:
@@ -106,7 +110,7 @@ class Unit:
     @property
     def deciding(self) -> Deciding:
         """What enforcement may use now."""
-        return self.service.deciding(self.connection, self.now)
+        return Deciding(self.use, self.now, self.service.types)
 
     def check_undone(self) -> None:
         """Raise NoTraceError if the order was carried out before, and the errors of `done_before`."""
@@ -163,11 +167,21 @@ def run(
 ) -> Lease | None:
     """Decide, write the decision and commit; return the lease as it is then, or None if there was nothing to decide.
 
+    What was counted of the project stays if the use case refuses: else the next request would count again, as slowly.
     Raises what the use case raises, TakesTooLongError, and NoTraceError for a dry run.
     """
+    refused: list[LeaseholdError] = []
 
     def work(evaluated: Evaluated, connection: Connection) -> Lease | None:
-        decision = case(Unit(service, connection, order, approval, evaluated))
+        refused.clear()
+        use = CountedUse(connection, service.types.whole)
+        try:
+            decision = case(Unit(service, connection, order, approval, evaluated, use))
+        except LeaseholdError as error:
+            if order.dry_run or not use.undo_but_count():
+                raise
+            refused.append(error)
+            return None
         if decision is None:
             return None
         lease = decision.write(service.calendars, order.once)
@@ -178,4 +192,7 @@ def run(
             raise NoTraceError(find_lease(connection, lease.id, offered=True) or lease)
         return lease
 
-    return service.decide(work, order.conditions)
+    lease = service.decide(work, order.conditions)
+    if refused:
+        raise refused.pop()
+    return lease

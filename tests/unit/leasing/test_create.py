@@ -41,6 +41,7 @@ from tests.factory import (
     run_manager,
     run_until,
 )
+from tests.refused import promised
 from tests.stateful.audit import audit, dump
 
 if TYPE_CHECKING:
@@ -86,11 +87,11 @@ def test_reservations_of_every_type_are_granted_together(world: World) -> None:
 def test_when_one_reservation_is_refused_none_is_granted(
     world: World, asked: tuple[Mapping[str, Any], ...], error: type[Exception]
 ) -> None:
-    before = dump(world.engine)
+    before = promised(world)
     with pytest.raises(error) as refused:
         world.lease(*asked, start=0, end=2)
     assert str(getattr(refused.value, "field", "")).startswith("reservations[")
-    assert dump(world.engine) == before
+    assert promised(world) == before
 
 
 def test_touching_leases_share_a_host(world: World) -> None:

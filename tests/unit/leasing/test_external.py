@@ -28,12 +28,13 @@ from leasehold.model.errors import (
 )
 from tests.approver import ALLOW, Approver, approving, deny, stored
 from tests.factory import DEMO, World, floating_ips, hosts, instances, run_manager
+from tests.refused import refused
 from tests.security.tls import make_certificate
 from tests.serving import raw
-from tests.stateful.audit import audit, dump
+from tests.stateful.audit import audit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.serving import Answer, Asked
@@ -48,15 +49,6 @@ def approver() -> Iterator[Approver]:
 def asking(world: World, approver: Approver, **more: Any) -> World:
     """Return the same service, which asks the approver."""
     return world.with_settings(leases=approver.settings(**more))
-
-
-def refused(world: World, error: type[LeaseholdError], work: Callable[..., object], *args: Any, **more: Any) -> Any:
-    """Check that the work is refused with this error and leaves no trace, and return the error."""
-    before = dump(world.engine)
-    with pytest.raises(error) as caught:
-        work(*args, **more)
-    assert dump(world.engine) == before
-    return caught.value
 
 
 def hostnames(question: Any, position: int = 0) -> list[str]:

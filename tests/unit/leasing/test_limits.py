@@ -5,29 +5,32 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import pytest
 from sqlalchemy import update
 
 from leasehold.conf.settings import LeaseSettings, LimitSettings
+from leasehold.db.project import COUNTED_FOR
 from leasehold.db.tables import leases
 from leasehold.enforcement.base import FILTERS, UnknownFilterError, load_filters
 from leasehold.model.errors import (
     AmendmentDeniedError,
     InvalidInputError,
     LeaseholdError,
+    NotEnoughError,
     TooFarAheadError,
     TooManyLeasesError,
     TooMuchAskedError,
     TooMuchHeldError,
 )
+from leasehold.model.use import Use
 from tests.factory import ALT, World, flavors, floating_ips, hosts, instances, run_for, run_manager
-from tests.stateful.audit import audit, dump
+from tests.race.test_batches import counted
+from tests.refused import bounds, refused
+from tests.stateful.audit import audit
 from tests.unit.leasing.badges import without
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def limited(world: World, duration: timedelta | None = None, **limits: Any) -> World:
@@ -36,17 +39,6 @@ def limited(world: World, duration: timedelta | None = None, **limits: Any) -> W
     return world.with_settings(
         leases=LeaseSettings(max_duration=duration, enforcement_filters=tuple(FILTERS), limits=limit)
     )
-
-
-def refused(
-    world: World, error: type[LeaseholdError], work: Callable[..., object], *args: Any, **more: Any
-) -> LeaseholdError:
-    """Check that the work is refused with this error and leaves no trace, and return the error."""
-    before = dump(world.engine)
-    with pytest.raises(error) as caught:
-        work(*args, **more)
-    assert dump(world.engine) == before
-    return caught.value
 
 
 # ---------------------------------------------------------------- duration
@@ -231,6 +223,22 @@ def test_what_is_over_a_total_that_came_later_may_be_shortened(world: World) -> 
     world = limited(world, totals={"hosts": 2})
     assert world.amend(lease, end=2, name="shorter").name == "shorter"
     refused(world, AmendmentDeniedError, world.amend, lease, end=3)
+
+
+def test_what_was_counted_for_a_refusal_is_kept(world: World) -> None:
+    lease = world.lease(hosts(2), start=10, end=11)
+    world.clock.advance(seconds=COUNTED_FOR.total_seconds())
+    for work in (
+        partial(world.lease, hosts(99), start=20, end=21),
+        partial(world.amend, lease, {"min": 99, "max": 99}),
+    ):
+        with counted(world) as first:
+            refused(world, NotEnoughError, work)
+        with counted(world) as second:
+            refused(world, NotEnoughError, work)
+        assert len(first) > len(second)
+        assert bounds(world) == Use(leases=1, hosts=2)
+        world.clock.advance(seconds=COUNTED_FOR.total_seconds())
 
 
 def test_what_was_given_back_counts_again_at_the_limit(world: World) -> None:

@@ -12,7 +12,6 @@ from leasehold.conf.settings import LeaseSettings, LimitSettings
 from leasehold.model.caller import Caller
 from leasehold.model.errors import (
     AmendmentDeniedError,
-    LeaseholdError,
     LimitExceededError,
     NotEnoughError,
     TooManyHoursError,
@@ -20,11 +19,10 @@ from leasehold.model.errors import (
     TooMuchHeldError,
 )
 from tests.factory import ALT, DEMO, World, floating_ips, hosts, run_for
-from tests.stateful.audit import audit, dump
+from tests.refused import refused
+from tests.stateful.audit import audit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from leasehold.model.lease import Lease
 
 MATE = Caller("mallory", DEMO.project_id)
@@ -34,15 +32,6 @@ ELSEWHERE = Caller(DEMO.user_id, ALT.project_id)
 
 def limited(world: World, **limits: Any) -> World:
     return world.with_settings(leases=LeaseSettings(limits=LimitSettings(**limits)))
-
-
-def refused(world: World, error: type[LeaseholdError], work: Callable[..., object], *args: Any, **more: Any) -> Any:
-    """Check that the work is refused with this error and leaves no trace, and return the error."""
-    before = dump(world.engine)
-    with pytest.raises(error) as caught:
-        work(*args, **more)
-    assert dump(world.engine) == before
-    return caught.value
 
 
 def test_a_user_has_so_many_leases_open_in_a_project_and_no_more(world: World) -> None:

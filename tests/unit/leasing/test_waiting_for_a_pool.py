@@ -11,7 +11,7 @@ from leasehold.db.tables import allocations, pools, segments
 from leasehold.model.errors import InvalidDateError
 from leasehold.model.windows import to_seconds
 from tests.factory import ALT, hosts
-from tests.stateful.audit import dump
+from tests.refused import promised
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,9 +89,9 @@ def test_what_is_given_up_was_held_until_the_decision(world: World) -> None:
 
 
 def test_a_lease_whose_end_passes_meanwhile_is_refused(world: World) -> None:
-    before = dump(world.engine)
+    before = promised(world)
     wait_at_pools(world, seconds=3601)
     with pytest.raises(InvalidDateError) as caught:
         world.lease(hosts(), end=1)
     assert caught.value.field == "end_date"
-    assert dump(world.engine) == before
+    assert promised(world) == before

@@ -61,6 +61,11 @@ class Queued:
     leads: bool = field(default=False, init=False)
     turn: Lock = field(default_factory=_locked, init=False)
 
+    def taken(self) -> Any:
+        """Return the outcome and forget it: by its traceback an error keeps who waited, until both are collected."""
+        outcome, self.outcome = self.outcome, None
+        return outcome
+
 
 @dataclass(slots=True, eq=False)
 class Reading(Queued):
@@ -102,7 +107,7 @@ class Queues:
 
         self.decide(one, decide)
         if isinstance(one.outcome, Exception):
-            raise one.outcome
+            raise one.taken()
         if one.outcome is ALONE:
             if (permit := IN_LINE.get()) is not None:
                 permit.take_again()

@@ -14,7 +14,7 @@ import pytest
 
 from leasehold.conf.settings import LeaseSettings, Settings
 from leasehold.features.held_offer.use import make_offer
-from leasehold.leasing.batch import _ExplainingUnit
+from leasehold.leasing.batch import EXPLAINED
 from leasehold.leasing.deciding.queue import Queued, Queues
 from leasehold.leasing.lapse import release_late
 from leasehold.model.draft import LeaseDraft
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 HOSTS = ("cmp-01", "cmp-02", "cmp-06", "cmp-07")
 LARGE = '[">=", "$vcpus", "8"]'
-EXPLAINED = frozenset({HOST_POOL}), _ExplainingUnit
+KEY = EXPLAINED, frozenset({HOST_POOL})
 """For what those wait that were refused in a batch of hosts."""
 
 
@@ -53,10 +53,10 @@ def explained_together(world: World, refused: int, *works: Callable[[World], Any
 
     with ThreadPoolExecutor(2) as threads:
         try:
-            threads.submit(lambda: queues.decide(Queued(EXPLAINED, ""), wait))
-            wait_for(lambda: queues.busy(EXPLAINED))
+            threads.submit(lambda: queues.decide(Queued(KEY, ""), wait))
+            wait_for(lambda: queues.busy(KEY))
             found = threads.submit(together, world, *works, queues=queues)
-            wait_for(lambda: len(queues._waiting[EXPLAINED]) == refused or found.done())
+            wait_for(lambda: len(queues._waiting[KEY]) == refused or found.done())
         finally:
             opened.set()
         return found.result()

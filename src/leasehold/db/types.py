@@ -27,11 +27,7 @@ CONVENTION: Mapping[str, str] = {
 }
 """The names of what belongs to a table."""
 
-EXACT: dict[str, Any] = {
-    "mysql_engine": "InnoDB",
-    "mysql_charset": "utf8mb4",
-    "mysql_collate": "utf8mb4_nopad_bin",
-}
+EXACT: dict[str, Any] = {"mysql_engine": "InnoDB", "mysql_charset": "utf8mb4", "mysql_collate": "utf8mb4_nopad_bin"}
 """Options of every table: names compare exactly on every database.
 
 MariaDB's default collation treats `a` and `A` as equal, and its plain binary collation ignores trailing blanks.

@@ -120,11 +120,7 @@ def amend_lease(
 
 
 def try_amendment(
-    service: Service,
-    lease_id: str,
-    changes: LeaseChanges,
-    if_generation: int | None = None,
-    sight: Sight = EVERYTHING,
+    service: Service, lease_id: str, changes: LeaseChanges, if_generation: int | None = None, sight: Sight = EVERYTHING
 ) -> Lease:
     """Return the lease as `amend_lease` would change it, with its allocations, and leave no trace; raises the same."""
     return amend_lease(service, lease_id, replace(changes, dry_run=True), if_generation, sight)

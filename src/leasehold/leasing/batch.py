@@ -12,10 +12,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from contextlib import contextmanager, suppress
 from contextvars import Context, copy_context
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from logging import getLogger
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from leasehold.db.committed import note_commit, noting_commits
 from leasehold.db.leases.lease import lock_those_unchanged
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from leasehold.model.budget import Budget
 
 log = getLogger(__name__)
+EXPLAINED = "explained"
+"""In the keys of the queues of those that were refused where others were not."""
 
 
 class CertainError(Exception):
@@ -87,8 +89,12 @@ class _SharedUnit(Unit):
     views: dict[str, Snapshot]
     unchanged: dict[str, Lease]
     booked: set[str]
-    explains: ClassVar[bool] = False
-    certain: ClassVar[tuple[type[Exception], ...]] = (RefusedError, *_CERTAIN)
+    explains: bool = False
+
+    @property
+    def certain(self) -> tuple[type[Exception], ...]:
+        """What the request may end with here."""
+        return (*(REASONS if self.explains else (RefusedError,)), *_CERTAIN)
 
     @property
     def settled(self) -> Collection[str]:
@@ -99,11 +105,6 @@ class _SharedUnit(Unit):
     def snapshots(self, locks: Locks) -> Iterator[dict[str, Snapshot]]:  # noqa: ARG002 - they are locked for all
         """Yield the pools with what the requests before this one get."""
         yield {pool: view.answering(self.evaluated.get(pool)) for pool, view in self.views.items()}
-
-    def explaining(self) -> _ExplainingUnit:
-        """Return the unit in which the same request is explained."""
-        shared = self.use, self.views, self.unchanged, self.booked
-        return _ExplainingUnit(self.service, self.connection, self.order, self.approval, self.evaluated, *shared)
 
     def as_seen(self, seen: Lease) -> Lease | None:
         """Return a lease that was locked with those of the other requests; None if it changed since it was seen."""
@@ -119,14 +120,6 @@ class _SharedUnit(Unit):
             self.views.update({pool: view.without(mine) for pool, view in self.views.items()})
         for pool, window, picks in decision.taken:
             self.views[pool] = self.views[pool].booked(picks, window)
-
-
-class _ExplainingUnit(_SharedUnit):
-    """The unit of a request that was refused together with others before."""
-
-    __slots__ = ()
-    explains: ClassVar[bool] = True
-    certain: ClassVar[tuple[type[Exception], ...]] = (*REASONS, *_CERTAIN)
 
 
 @dataclass(slots=True, eq=False)
@@ -163,21 +156,20 @@ def decide_together(
         if not member.refused:
             return alone()
         # Nobody who was granted something waits for an explanation.
-        again = _Member((joins.pools, _ExplainingUnit), *request)
-        return service.queues.share(again, alone, partial(_decide, _ExplainingUnit))
+        return service.queues.share(_Member((EXPLAINED, joins.pools), *request), alone, _decide)
 
-    lease = service.queues.share(member, by_itself, partial(_decide, _SharedUnit))
+    lease = service.queues.share(member, by_itself, _decide)
     note_commit()
     return lease
 
 
-def _decide(of: type[_SharedUnit], batch: Sequence[_Member]) -> None:
+def _decide(batch: Sequence[_Member]) -> None:
     """Decide requests together, and set the outcome of each when it is certain."""
     service, outcomes = batch[0].service, _Outcomes()
     try:
         # What is committed is noted by those that it grants something.
         with noting_commits(), suppress(_NothingError):
-            service.decide(partial(_decided, of, batch, outcomes))
+            service.decide(partial(_decided, batch, outcomes))
     except UnknownOutcomeError as error:
         granted = [each for each, outcome in outcomes.items() if isinstance(outcome, Lease)]
         outcomes |= {each: UnknownOutcomeError(*error.args) for each in granted}
@@ -185,24 +177,15 @@ def _decide(of: type[_SharedUnit], batch: Sequence[_Member]) -> None:
         log.warning("%d requests could not be decided together.", len(batch), exc_info=True)
         # Without a database, which was tried long enough, each would only wait for it again.
         outcomes = dict.fromkeys(batch, error) if worth_retrying(error) else {}
-    _tell(outcomes)
-
-
-def _tell(outcomes: _Outcomes) -> None:
-    """Set the outcomes; what was refused is explained later.
-
-    Errors keep the frames of the batch by their tracebacks, so these forget them, or all would have to be collected.
-    """
-    for each, outcome in outcomes.items():
-        each.refused = isinstance(outcome, RefusedError)
+    for each in outcomes:
+        each.refused = isinstance(outcomes[each], RefusedError)
         if not each.refused:
-            each.outcome = outcome
+            each.outcome = outcomes[each]
+    # Errors keep the frames of the batch by their tracebacks, and these would keep them until all are collected.
     outcomes.clear()
 
 
-def _decided(
-    of: type[_SharedUnit], batch: Sequence[_Member], outcomes: _Outcomes, _: Evaluated, connection: Connection
-) -> None:
+def _decided(batch: Sequence[_Member], outcomes: _Outcomes, _: Evaluated, connection: Connection) -> None:
     """Decide and write what is asked for, in its order; it is not committed, and may be done again.
 
     Raises _NothingError if there is nothing to commit.
@@ -212,10 +195,11 @@ def _decided(
     views: dict[str, Snapshot] = {}
     unchanged: dict[str, Lease] = {}
     shared = views, unchanged, set[str]()
-    units = [
-        of(each.service, connection, each.order, each.approval, each.evaluated, SharedUse(), *shared) for each in batch
-    ]
-    wanted = _wanted(dict(zip(batch, units, strict=True)), outcomes)
+    units = {
+        each: _SharedUnit(each.service, connection, each.order, each.approval, each.evaluated, SharedUse(), *shared)
+        for each in batch
+    }
+    wanted = _wanted(units, outcomes)
     full = take_together(connection, (unit.use for unit, _ in wanted.values()), service.now())
     wanted = {each: asked for each, asked in wanted.items() if each.project_id not in full}
     if not wanted:
@@ -225,13 +209,12 @@ def _decided(
     with service.calendars.synced(connection, locks.pools, locks.now, {}) as views_now:
         views |= views_now
         budget = service.budget()
-        explaining = budget.part(service.settings.leases.explanation_seconds)
-        decided = _each(wanted, locks, explaining if of.explains else budget, outcomes)
-        if not decided and not of.explains:
+        decided = _each(wanted, locks, budget, outcomes)
+        if not decided:
             # Nobody who was granted something waits for these explanations.
             refused = {each: wanted[each] for each in wanted if isinstance(outcomes.get(each), RefusedError)}
-            again = {each: (unit.explaining(), asked) for each, (unit, asked) in refused.items()}
-            decided = _each(again, locks, explaining, outcomes)
+            again = {each: (replace(unit, explains=True), asked) for each, (unit, asked) in refused.items()}
+            decided = _each(again, locks, budget.part(service.settings.leases.explanation_seconds), outcomes)
     if not decided:
         raise _NothingError
     give_back(connection, (unit.use for each, (unit, _) in wanted.items() if each not in decided), locks.now)

@@ -65,7 +65,8 @@ class _Lapse:
         lease = find_lease(unit.connection, self.seen.id, lock=True, gone=True)
         if self.claim is not None and not still_ours(unit.connection, self.claim):
             return None
-        if lease is not None and _is_open(lease) and (self.given_up or lapsed(lease, locks.now)):
+        is_open = lease is not None and lease.deleted_at is None and lease.status is LeaseStatus.OFFERED
+        if lease is not None and is_open and (self.given_up or lapsed(lease, locks.now)):
             return Decision(
                 locks=locks,
                 lease=gone(lease, Trigger.LAPSED, locks.now),
@@ -109,7 +110,3 @@ def _release_late(service: Service, asking: Sequence[Reading]) -> None:
         lapse(service, each)
     for one in asking:
         one.outcome = bool(late)
-
-
-def _is_open(lease: Lease) -> bool:
-    return lease.deleted_at is None and lease.status is LeaseStatus.OFFERED

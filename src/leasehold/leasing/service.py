@@ -57,7 +57,7 @@ def nobody_to_wake() -> None:
 class Service:
     """The database, the calendars, the resource types and the cloud, with a clock.
 
-    `questions` are calendars for questions that promise nothing and take long: no decision waits for them (`ask`).
+    `questions` are calendars for questions that promise nothing and take long: no decision waits for them.
     `enrolled` are resources that such questions need not read again.
     `steady` returns seconds of a monotonic clock, which times decisions. `wake` tells a manager in the same process
     that work has become due. `words` are the features' own, which they read in a sent reservation before its type does;
@@ -103,22 +103,16 @@ class Service:
         pools: Collection[str],
         work: Callable[[Mapping[str, Snapshot], datetime], Result],
         conditions: Sequence[tuple[str, Expression]] = (),
+        *,
+        asks: bool = False,
     ) -> Result:
         """Run `work` on what is committed of these pools and promise nothing, without any lock (`Calendars.look`).
 
-        The conditions are as in `decide`. Raises TakesTooLongError.
+        One that `asks` uses the calendars for questions: no decision waits for it. The conditions are as in `decide`.
+        Raises TakesTooLongError.
         """
-        return self.calendars.look(self.db, self.now, pools, work, partial(self.evaluated, conditions))
-
-    def ask(
-        self,
-        pools: Collection[str],
-        work: Callable[[Mapping[str, Snapshot], datetime], Result],
-        conditions: Sequence[tuple[str, Expression]] = (),
-    ) -> Result:
-        """Do as `look`, on the calendars for questions: no decision waits for `work`. Raises TakesTooLongError."""
-        evaluate = partial(self.evaluated, conditions, self.questions)
-        return self.questions.look(self.db, self.now, pools, work, evaluate)
+        calendars = self.questions if asks else self.calendars
+        return calendars.look(self.db, self.now, pools, work, partial(self.evaluated, conditions, calendars))
 
     def evaluated(self, conditions: Sequence[tuple[str, Expression]], calendars: Calendars | None = None) -> Evaluated:
         """Return the answers to conditions, each with its pool; raises TakesTooLongError."""

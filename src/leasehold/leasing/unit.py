@@ -8,7 +8,7 @@ approved of what it decided.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, TypeAlias, overload
+from typing import TYPE_CHECKING, TypeAlias, overload
 
 from leasehold.db.leases.lease import find_lease, lock_unchanged
 from leasehold.db.pool import move_pools
@@ -84,18 +84,19 @@ PLAIN = Order()
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One transaction of a use case, before it has locked anything.
+    """One transaction of a use case, before it has locked anything."""
 
-    Unless it `explains`, nobody makes room, and a refusal has no counter-offer (`Proposal`).
-    """
-
-    explains: ClassVar[bool] = True
     service: Service
     connection: Connection
     order: Order
     approval: Approval
     evaluated: Evaluated
     use: ProjectUse
+
+    @property
+    def explains(self) -> bool:
+        """Whether a refusal has a counter-offer, and somebody makes room; if not, it is asked for again."""
+        return True
 
     @property
     def now(self) -> datetime:

@@ -27,11 +27,7 @@ def held_resources(connection: Connection, lease_id: str | None = None) -> list[
 
 def held_in_vain(connection: Connection) -> list[Resource]:
     """Return the enrolled resources that are held for a lease that does not wait any more, or that never was."""
-    over = or_(
-        leases.c.id.is_(None),
-        leases.c.deleted_at.is_not(None),
-        leases.c.status != LeaseStatus.IN_PROGRESS,
-    )
+    over = or_(leases.c.id.is_(None), leases.c.deleted_at.is_not(None), leases.c.status != LeaseStatus.IN_PROGRESS)
     query = _OF_LEASE.join_from(resources, leases, leases.c.id == resources.c.held_for, isouter=True).where(over)
     found = resources_by_number(connection, connection.execute(query).scalars())
     return [found[number] for number in sorted(found)]

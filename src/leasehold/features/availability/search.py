@@ -102,11 +102,11 @@ def search_windows(
     with service.db.reading() as connection:
         use = KnownUse.bounded(connection, caller.project_id, service.now())
     try:
-        return service.ask(pools, partial(look, use), conditions)
+        return service.look(pools, partial(look, use), conditions, asks=True)
     except UncountedError:
         with service.db.reading() as connection:
             use = KnownUse.read(connection, caller.project_id, caller.user_id, service.types.whole)
-        return service.ask(pools, partial(look, use), conditions)
+        return service.look(pools, partial(look, use), conditions, asks=True)
 
 
 @dataclass(frozen=True, slots=True)

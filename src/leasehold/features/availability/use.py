@@ -122,7 +122,7 @@ def availability_of(
         books = free_of(view, units, ahead.seconds, *times)
         return books, None if number is not None else _throughout(asked, view, terms)
 
-    books, throughout = service.ask([kind.pool], look, conditions_of([(kind, part.request)]))
+    books, throughout = service.look([kind.pool], look, conditions_of([(kind, part.request)]), asks=True)
     moments, free = books.steps(budget.check)
     if len(moments) > MOST_STEPS:
         message = f"The answer would have {len(moments)} steps, more than {MOST_STEPS}; ask for a shorter window."

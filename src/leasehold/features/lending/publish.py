@@ -128,7 +128,7 @@ def free_of_offer(service: Service, offer: PublishedOffer) -> Sequence[Window]:
         return ()
     kind = service.types.get(offer.resource.type).kind
     times = service.margins.of(kind.pool), service.lead_of([kind])
-    return service.ask([kind.pool], lambda pools, now: free_ranges(pools[kind.pool], offer, *times, now))
+    return service.look([kind.pool], lambda pools, now: free_ranges(pools[kind.pool], offer, *times, now), asks=True)
 
 
 def withdraw(service: Service, ident: str, project_id: str | None) -> None:

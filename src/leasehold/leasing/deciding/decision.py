@@ -13,6 +13,7 @@ from leasehold.db.task import LEASE, add_task, finish_task, hurry_with
 from leasehold.db.together import together
 from leasehold.db.waiting import hurry_tries
 from leasehold.leasing.deciding.flags import put_flag_event
+from leasehold.leasing.deciding.promised import write_moves
 from leasehold.model.segment import Cause
 
 if TYPE_CHECKING:
@@ -114,7 +115,10 @@ class Decision:
         _end([self], self.locks)
         for write in self.writes:
             write(self.locks)
-        rows = () if self.promised is None else self.promised.write(self.locks, lease)
+        rows: Sequence[Sequence[Any]] = ()
+        if self.promised is not None:
+            write_moves(self.promised.room.moves, self.locks)
+            rows = insert_allocations(connection, self.promised.grants(self.locks, lease), Cause.GRANTED)
         if self.before is not None:
             lease = with_allocations(connection, lease)[0] if self.rereads else lease
             with together(connection) as writes:

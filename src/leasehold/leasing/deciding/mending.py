@@ -125,13 +125,7 @@ def lacking(lease: Lease, part: Reservation, kind: Kind[Any], mending: Mending) 
     except Exception as error:
         raise PluginBugError from error
     return Asked(
-        kind,
-        whole,
-        held=has,
-        firm=mending.started,
-        before=request,
-        ending=part.ending,
-        default=part.default_properties,
+        kind, whole, held=has, firm=mending.started, before=request, ending=part.ending, default=part.default_properties
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from leasehold.db.allocation import Grant, end_allocations, insert_allocations
 from leasehold.leasing.deciding.mending import difference
@@ -32,11 +32,6 @@ class Promised:
     asked: Sequence[Asked]
     room: RoomMade
     window: Window
-
-    def write(self, locks: Locks, lease: Lease) -> list[tuple[Any, ...]]:
-        """Write the moves and then the allocations, and return their rows as `insert_allocations` does."""
-        write_moves(self.room.moves, locks)
-        return insert_allocations(locks.connection, self.grants(locks, lease), Cause.GRANTED)
 
     def grants(self, locks: Locks, lease: Lease) -> list[Grant]:
         """Return the allocations that the lease gets."""

@@ -65,7 +65,7 @@ def askable(service: Service, caller: Caller, kind: Kind[Any], sight: Sight = EV
     def look(snapshots: Mapping[str, Snapshot], _now: datetime) -> Mapping[str, list[str]]:
         return snapshots[kind.pool].eligible.for_project(caller.project_id).known_values()
 
-    found = service.ask([kind.pool], look)
+    found = service.look([kind.pool], look, asks=True)
     return [_askable(name, found[name]) for name in sorted(found.keys() - kept_back)]
 
 

@@ -9,8 +9,9 @@ import pytest
 from sqlalchemy import select
 
 from leasehold.db.engine import reading
-from leasehold.db.project import CountedUse, total, use_bounds
+from leasehold.db.project import CountedUse, peak, use_bounds
 from leasehold.db.tables import project_use
+from leasehold.model.windows import EPOCH, OPEN_END, Window
 from tests.factory import DEMO
 from tests.harness.tables import SANDBOX, dump
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from leasehold.model.use import Use
     from tests.factory import World
     from tests.harness.tables import Dump
+
+ALWAYS = Window(EPOCH, OPEN_END)
 
 
 def promised(world: World) -> Dump:
@@ -49,6 +52,6 @@ def check_counts(world: World) -> None:
     with reading(world.engine) as connection:
         for project_id in connection.execute(select(project_use.c.project_id)).scalars():
             use = CountedUse(connection, world.service.types.whole)
-            used = replace(total(use.allocated(project_id)), leases=use.open_leases(project_id))
+            used = replace(peak(use.allocated(project_id), ALWAYS), leases=use.open_leases(project_id))
             most = bounds(world, project_id)
             assert most is None or used.within(most), (project_id, used, most)

@@ -51,7 +51,8 @@ from tests import factory
 from tests.factory import DEMO, Clock, Killed, World, claim_one, next_moment_of_work, run_manager
 from tests.harness.mix import HOSTS
 from tests.harness.stage import ADDRESSES
-from tests.stateful.audit import audit, audit_cloud, cloud_state, dump
+from tests.refused import promised
+from tests.stateful.audit import audit, audit_cloud, cloud_state
 from tests.stateful.holdings import misrecorded, note_holdings, tell_the_time
 from tests.stateful.moves import forbidden_moves, note_moves
 from tests.stateful.past import Past
@@ -182,11 +183,11 @@ class Life(RuleBasedStateMachine):
         What lapsed offers hold is released before, because a refusal does that, too.
         """
         release_late(self.world.service)
-        before = dump(self.world.engine)
+        before = promised(self.world)
         try:
             work()
         except LeaseholdError as error:
-            assert dump(self.world.engine) == before
+            assert promised(self.world) == before
             return error
         return None
 

@@ -145,7 +145,9 @@ class History:
         except InvalidDateError:
             assert start * 60 < self.now
         else:
-            assert window <= free
+            # What begins in the minute before counts as beginning now.
+            assert start * 60 >= self.now - 1
+            assert {minute for minute in window if minute >= self.now} <= free
             self.leases[made.id] = (made, start * 60, end * 60)
 
     def withdraw(self, offer: PublishedOffer) -> None:
@@ -188,6 +190,8 @@ class History:
 @example(moves=[("publish", 0, 1), ("publish", 1, 2), ("lease", 0, 2), ("pass", 30, 1), ("pass", 90, 1)], margin=20)
 # An offer that is over is in nobody's way, although the new one began before its end.
 @example(moves=[("publish", 0, 2), ("pass", 90, 1), ("pass", 40, 1), ("publish", 1, 3)], margin=0)
+# A claim may begin in the minute before now.
+@example(moves=[("pass", 1, 1), ("publish", 0, 1), ("claim", 0, 1)], margin=0)
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(moves=MOVES, margin=st.sampled_from([0, 20]))
 def test_what_is_free_is_what_can_be_claimed(moves: list[tuple[str, int, int]], margin: int) -> None:

@@ -36,7 +36,8 @@ from leasehold.model.errors import (
 )
 from leasehold.model.windows import OPEN_END
 from tests.factory import ALT, DEMO, at_call, dies_at, floating_ips, hosts, run_for, run_manager, run_until
-from tests.features.lending.test_sub_lease import EVERYBODY, check, limited, members, on, refused
+from tests.features.lending.test_sub_lease import EVERYBODY, check, limited, members, on
+from tests.refused import refused
 from tests.stateful.audit import dump
 from tests.unit.leasing.test_host_interleaved import before_commit
 

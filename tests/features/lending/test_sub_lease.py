@@ -50,8 +50,9 @@ from tests.factory import (
     run_until,
     work_once,
 )
+from tests.refused import refused
 from tests.selection import part_of_product
-from tests.stateful.audit import audit, audit_cloud, dump
+from tests.stateful.audit import audit, audit_cloud
 from tests.unit.leasing.looking import findings
 from tests.unit.leasing.test_host_interleaved import before_commit
 
@@ -89,15 +90,6 @@ def check(world: World) -> None:
     audit(world)
     assert findings(world) == []
     audit_cloud(world)
-
-
-def refused(world: World, error: type[LeaseholdError], work: Callable[[], Any]) -> Any:
-    """Return the error that `work` raises; nothing changed."""
-    before = dump(world.engine)
-    with pytest.raises(error) as caught:
-        work()
-    assert dump(world.engine) == before
-    return caught.value
 
 
 def members(world: World, lease: Lease) -> set[str]:

@@ -16,12 +16,11 @@ from leasehold.conf.settings import LeaseSettings, Settings
 from leasehold.features.held_offer.use import make_offer
 from leasehold.leasing.batch import EXPLAINED
 from leasehold.leasing.deciding.queue import Queued, Queues
-from leasehold.leasing.lapse import release_late
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import NotEnoughError
 from leasehold.model.lease import Lease
 from leasehold.model.resource import HOST_POOL
-from tests.at_once import all_behind, outcome, together
+from tests.at_once import outcome, together
 from tests.factory import DEMO, World, hosts, make_service
 from tests.processes import wait_for
 from tests.race.test_batches import asks, counted
@@ -121,17 +120,16 @@ def test_room_that_can_be_made_is_made(world: World) -> None:
     audit(world)
 
 
-def test_a_late_offer_is_released_by_one_for_all(world: World) -> None:
+def test_what_a_late_offer_holds_goes_to_who_is_refused(world: World) -> None:
     hold = timedelta(minutes=2)
     draft = LeaseDraft("offered", world.hour(1), world.hour(2), reservations=(hosts(4),), hold=hold)
     make_offer(world.service, DEMO, draft)
     world.clock.advance(seconds=hold.total_seconds() + 1)
 
-    def release(gated: World) -> bool:
-        return release_late(gated.service)
-
-    assert all_behind(world, release, *[release] * 4, writes=False) == [True, *[False] * 4]
-    assert isinstance(wants(4)(world), Lease)
+    found = together(world, *[wants(4)] * 3, wants(5))
+    assert [isinstance(each, Lease) for each in found].count(True) == 1
+    assert isinstance(found[3], NotEnoughError)
+    audit(world)
 
 
 def test_who_comes_after_the_time_is_over_is_explained_alone(database_url: str) -> None:

@@ -26,7 +26,7 @@ from leasehold.leasing.approval import UnapprovedError
 from leasehold.leasing.deciding.decide import RefusedError
 from leasehold.leasing.deciding.decision import Decision, write_together
 from leasehold.leasing.deciding.queue import Queued
-from leasehold.leasing.lapse import REASONS
+from leasehold.leasing.lapse import REASONS, release_late
 from leasehold.leasing.locks import ChangedMeanwhileError, Locks
 from leasehold.leasing.unit import NoTraceError, Unit
 from leasehold.model.errors import LeaseholdError
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service
     from leasehold.leasing.unit import Joins, Order
     from leasehold.model.budget import Budget
+    from leasehold.model.refusal import Refusal
 
 log = getLogger(__name__)
 EXPLAINED = "explained"
@@ -89,7 +90,12 @@ class _SharedUnit(Unit):
     views: dict[str, Snapshot]
     unchanged: dict[str, Lease]
     booked: set[str]
-    explains: bool = False
+    refused: tuple[int, Refusal] | None = None
+
+    @property
+    def explains(self) -> bool:
+        """Whether the request was refused before in this transaction."""
+        return self.refused is not None
 
     @property
     def certain(self) -> tuple[type[Exception], ...]:
@@ -177,12 +183,23 @@ def _decide(batch: Sequence[_Member]) -> None:
         log.warning("%d requests could not be decided together.", len(batch), exc_info=True)
         # Without a database, which was tried long enough, each would only wait for it again.
         outcomes = dict.fromkeys(batch, error) if worth_retrying(error) else {}
+    late = _end_late_offers(service, outcomes)
     for each in outcomes:
         each.refused = isinstance(outcomes[each], RefusedError)
-        if not each.refused:
+        # Who may lack what late offers held is decided again, alone.
+        if not each.refused and not (late and isinstance(outcomes[each], REASONS)):
             each.outcome = outcomes[each]
     # Errors keep the frames of the batch by their tracebacks, and these would keep them until all are collected.
     outcomes.clear()
+
+
+def _end_late_offers(service: Service, outcomes: _Outcomes) -> bool:
+    """Do once for all who are refused what `unless_late` does for one; what is decided stands if that fails."""
+    try:
+        return any(isinstance(each, REASONS) for each in outcomes.values()) and release_late(service)
+    except Exception:
+        log.warning("Nobody could look for offers that are over and still hold something.", exc_info=True)
+        return False
 
 
 def _decided(batch: Sequence[_Member], outcomes: _Outcomes, _: Evaluated, connection: Connection) -> None:
@@ -212,8 +229,10 @@ def _decided(batch: Sequence[_Member], outcomes: _Outcomes, _: Evaluated, connec
         decided = _each(wanted, locks, budget, outcomes)
         if not decided:
             # Nobody who was granted something waits for these explanations.
-            refused = {each: wanted[each] for each in wanted if isinstance(outcomes.get(each), RefusedError)}
-            again = {each: (replace(unit, explains=True), asked) for each, (unit, asked) in refused.items()}
+            known = {it: (why.position, why.refusal) for it, why in outcomes.items() if isinstance(why, RefusedError)}
+            again = {
+                each: (replace(unit, refused=known[each]), it) for each, (unit, it) in wanted.items() if each in known
+            }
             decided = _each(again, locks, budget.part(service.settings.leases.explanation_seconds), outcomes)
     if not decided:
         raise _NothingError

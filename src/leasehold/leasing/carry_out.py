@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from leasehold.leasing.approval import UNASKED, UnapprovedError, approved
 from leasehold.leasing.batch import Joining, decide_together
-from leasehold.leasing.lapse import REASONS, release_late
+from leasehold.leasing.lapse import unless_late
 from leasehold.leasing.once import done_by
 from leasehold.leasing.unit import NoTraceError, run
 from leasehold.model.errors import ExternallyDeniedError, LeaseholdError
@@ -48,17 +48,12 @@ def carry_out(service: Service, order: Order, case: Callable[[Unit], Decision]) 
 
 
 def _decided(service: Service, order: Order, case: Callable[[Unit], Decision], approval: Approval) -> Lease:
-    """Decide, and once more if that is refused and offers are over that still hold something (decision 0073)."""
-    alone = partial(run, service, case, order, approval)
+    """Decide, alone or with others."""
+    alone = partial(unless_late, service, partial(run, service, case, order, approval))
 
     def attempt() -> Lease:
-        try:
-            if isinstance(case, Joining) and order.joins and order.along is None and not order.dry_run:
-                return decide_together(service, case, order, order.joins, approval, alone)
-            return alone()
-        except REASONS:
-            if not release_late(service):
-                raise
+        if isinstance(case, Joining) and order.joins and order.along is None and not order.dry_run:
+            return decide_together(service, case, order, order.joins, approval, alone)
         return alone()
 
     return _unless_done(service, order, attempt, (LeaseholdError, UnapprovedError, IntegrityError))

@@ -166,6 +166,7 @@ class _Creation(Joining):
             tells_disabled=self.sight.disabled and not lease.type.waits,
             rebinding=rebinding,
             explains=unit.explains,
+            refused=unit.refused,
         )
 
     def _granted(self, locks: Locks, lease: Lease, decided: RoomMade, terms: Terms) -> Decision:

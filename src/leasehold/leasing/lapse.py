@@ -6,15 +6,13 @@ The task of an offer does it when its time is over. Where that is late, a decisi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from leasehold.db.leases.held_offer import lapsed_offers
 from leasehold.db.leases.lease import find_lease
 from leasehold.db.task import still_ours
 from leasehold.leasing.deciding.allocations import pools_of
 from leasehold.leasing.deciding.decision import Decision
-from leasehold.leasing.deciding.queue import ALONE, Reading
 from leasehold.leasing.end_notices import note_end
 from leasehold.leasing.unit import run
 from leasehold.model.errors import (
@@ -30,13 +28,14 @@ from leasehold.model.states import LeaseStatus
 from leasehold.model.transitions import Trigger, gone
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
 
     from leasehold.db.task import Claim
     from leasehold.leasing.service import Service
     from leasehold.leasing.unit import Unit
     from leasehold.model.lease import Lease
 
+Result = TypeVar("Result")
 REASONS = (
     NotEnoughError,
     NoReplacementError,
@@ -93,20 +92,20 @@ def lapse(service: Service, seen: Lease, claim: Claim | None = None, *, given_up
 
 
 def release_late(service: Service) -> bool:
-    """Release what offers hold whose tasks are late, once for all who ask now, and say whether there was one."""
-    asking = Reading("late offers", "")
-    service.queues.decide(asking, partial(_release_late, service))
-    if asking.outcome is ALONE:
-        _release_late(service, [asking])
-    found: bool = asking.outcome
-    return found
-
-
-def _release_late(service: Service, asking: Sequence[Reading]) -> None:
+    """Release what offers hold whose tasks are late, and say whether there was one."""
     with service.db.reading() as connection:
         found = (find_lease(connection, each, offered=True) for each in lapsed_offers(connection, service.now()))
         late = [each for each in found if each is not None]
     for each in late:
         lapse(service, each)
-    for one in asking:
-        one.outcome = bool(late)
+    return bool(late)
+
+
+def unless_late(service: Service, decide: Callable[[], Result]) -> Result:
+    """Decide, and once more if that is refused and offers are over that still hold something (decision 0073)."""
+    try:
+        return decide()
+    except REASONS:
+        if not release_late(service):
+            raise
+    return decide()

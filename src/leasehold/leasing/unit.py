@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from leasehold.model.draft import Once
     from leasehold.model.lease import Lease
     from leasehold.model.properties import Expression
+    from leasehold.model.refusal import Refusal
     from leasehold.model.windows import Window
 
     Along: TypeAlias = Callable[[Connection, Lease], object]
@@ -97,6 +98,11 @@ class Unit:
     def explains(self) -> bool:
         """Whether a refusal has a counter-offer, and somebody makes room; if not, it is asked for again."""
         return True
+
+    @property
+    def refused(self) -> tuple[int, Refusal] | None:
+        """The refusal that is to be explained, with the position of the reservation, if it is known."""
+        return None
 
     @property
     def now(self) -> datetime:

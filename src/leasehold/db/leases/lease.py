@@ -204,10 +204,7 @@ def lock_generation(connection: Connection, lease_id: str) -> int | None:
 
 
 def _assemble(
-    connection: Connection,
-    rows: Sequence[Row[*tuple[Any, ...]]],
-    ids: Sequence[str],
-    held: Iterable[Allocation] = (),
+    connection: Connection, rows: Sequence[Row[*tuple[Any, ...]]], ids: Sequence[str], held: Iterable[Allocation] = ()
 ) -> list[Lease]:
     """Return the leases of these rows, with their reservations and events, and these allocations in their order."""
     return list(starmap(whole_lease, with_parts(connection, rows, ids, held)))

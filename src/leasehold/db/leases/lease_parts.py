@@ -101,10 +101,7 @@ def _moment(event: Event) -> tuple[bool, datetime | None]:
 
 
 def with_parts(
-    connection: Connection,
-    rows: Sequence[Row[*tuple[Any, ...]]],
-    ids: Sequence[str],
-    held: Iterable[Allocation] = (),
+    connection: Connection, rows: Sequence[Row[*tuple[Any, ...]]], ids: Sequence[str], held: Iterable[Allocation] = ()
 ) -> list[Found]:
     """Return the rows of leases with their parts, of which the reservations have these allocations in their order."""
     allocations_of: dict[str, list[Allocation]] = {}

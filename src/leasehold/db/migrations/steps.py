@@ -28,10 +28,7 @@ MOMENT: Final = sa.DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mari
 
 
 def make_table(
-    name: str,
-    *parts: sa.Column[Any] | sa.Constraint,
-    indexes: Iterable[Sequence[str]] = (),
-    counted: bool = False,
+    name: str, *parts: sa.Column[Any] | sa.Constraint, indexes: Iterable[Sequence[str]] = (), counted: bool = False
 ) -> None:
     """Make a table with its indexes, skipping what exists already.
 

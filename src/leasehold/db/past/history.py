@@ -77,13 +77,7 @@ Key = TypeVar("Key", str, int, datetime)
 
 
 def purge(
-    engine: Engine,
-    now: datetime,
-    age: timedelta,
-    *,
-    dry_run: bool,
-    record: bool = False,
-    tables: MetaData = metadata,
+    engine: Engine, now: datetime, age: timedelta, *, dry_run: bool, record: bool = False, tables: MetaData = metadata
 ) -> dict[str, int]:
     """Remove what has been over for an age and return the number of removed rows by table; `dry_run` only counts.
 

@@ -152,8 +152,7 @@ class RefusedError(Exception):
 
     def __init__(self, position: int, refusal: Refusal) -> None:
         super().__init__(refusal.sentence)
-        self.position = position
-        self.refusal = refusal
+        self.position, self.refusal = position, refusal
 
 
 @dataclass(frozen=True, slots=True)

@@ -223,10 +223,7 @@ def _fail(service: Service, type_: ResourceType, resource: Resource, reason: str
 
 
 def _record(
-    service: Service,
-    type_: ResourceType,
-    seen: Resource,
-    write: Callable[[Connection, Resource, datetime], Resource],
+    service: Service, type_: ResourceType, seen: Resource, write: Callable[[Connection, Resource, datetime], Resource]
 ) -> bool:
     """Write the resource that `write` returns, unless something else has been asked of it since it was `seen`."""
 

@@ -36,7 +36,7 @@ class Proposal:
     present end of a lease that asks for a later one. `seconds` limits the search for a counter-offer. `tells_disabled`
     says that the caller may learn that disabled resources would have been enough. `rebinding` may make room before the
     lease is refused; a counter-offer is found without it. Unless it `explains`, a refusal is raised as it is, and
-    nobody makes room.
+    nobody makes room. One that is known is `refused` by that.
     """
 
     snapshots: Mapping[str, Snapshot]
@@ -49,6 +49,7 @@ class Proposal:
     rebinding: Rebinding | None = None
     extended: datetime | None = None
     explains: bool = True
+    refused: tuple[int, Refusal] | None = None
 
     def decide(self) -> RoomMade:
         """Return the picks of every reservation; raises what `leasehold.leasing.deciding.decide.decide` raises.
@@ -56,7 +57,9 @@ class Proposal:
         A refusal becomes NotEnoughError. InUseError says how late the lease can end, if that helps.
         """
         try:
-            return RoomMade(decide(self.snapshots, self.asked, self.terms))
+            if self.refused is None:
+                return RoomMade(decide(self.snapshots, self.asked, self.terms))
+            position, refusal = self.refused
         except RefusedError as refused:
             if not self.explains:
                 raise

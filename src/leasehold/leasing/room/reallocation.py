@@ -194,6 +194,7 @@ class Reallocation:
                 rebinding=None if claimed else Rebinding(service, self.locks, stay=frozenset({lease.id})),
                 extended=lease.window.end if self.window.end > lease.window.end else None,
                 explains=self.unit.explains,
+                refused=self.unit.refused,
             )
             room = proposal.decide()
             for part, want, picks in zip(parts, asked, room.picks, strict=True):

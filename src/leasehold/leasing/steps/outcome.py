@@ -334,11 +334,7 @@ def _at_once(_: Service, completions: Sequence[_Completion], connection: Connect
 
 _SHARING = frozenset({Phase.START, Phase.KEEP})
 """The steps that tell the cloud which projects may use a reservation."""
-_FAILED = {
-    Phase.START: Trigger.START_FAILED,
-    Phase.BEFORE_END: Trigger.WARNING_FAILED,
-    Phase.END: Trigger.END_FAILED,
-}
+_FAILED = {Phase.START: Trigger.START_FAILED, Phase.BEFORE_END: Trigger.WARNING_FAILED, Phase.END: Trigger.END_FAILED}
 
 
 def _unsaved(lease: Lease) -> Counter[str]:

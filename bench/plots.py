@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 
 mpl.use("Agg")  # Pictures in files; there may be no screen.
 
-COLOURS: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
-"""Okabe and Ito's palette, which colour-blind readers can tell apart; the markers distinguish the lines too."""
-MARKERS: Final = ("o", "s", "^", "D", "v", "P")
+COLOURS: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#882255", "#777777")
+"""Okabe and Ito's palette, and two more, which colour-blind readers can tell apart; markers distinguish lines too."""
+MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
 BUDGET: Final = "#000000"
+MOST_WITHIN: Final = 7
+"""With more lines the legend is beside the plot."""
 GREY: Final = "#777777"
 USED: Final = "budgets.png"
 FIRST_DECADE: Final = 1_000
@@ -173,14 +175,13 @@ def _draw_lines(plot: Plot, lines: Mapping[str, list[tuple[float, Row]]]) -> Fig
 
 
 def _draw_budget(axes: Axes, lines: Mapping[str, list[tuple[float, Row]]]) -> None:
-    """Draw the budgets: a line where several points have one, a bar where one point has."""
+    """Draw the budgets: a line where points of different places have one, else a bar for each."""
     budgets = sorted({(x, row.budget) for points in lines.values() for x, row in points if row.budget is not None})
     if len(budgets) == 1:
         axes.plot(*budgets[0], label="budget", color=BUDGET, marker="_", markersize=26, markeredgewidth=2, linestyle="")
     elif budgets:
-        axes.plot(
-            *zip(*budgets, strict=True), label="budget", color=BUDGET, marker="_", markersize=14, linestyle=(0, (5, 2))
-        )
+        style = (0, (5, 2)) if len({x for x, _ in budgets}) == len(budgets) else ""
+        axes.plot(*zip(*budgets, strict=True), label="budget", color=BUDGET, marker="_", markersize=14, linestyle=style)
 
 
 def _dress(axes: Axes, plot: Plot, xs: Sequence[float]) -> None:
@@ -203,7 +204,10 @@ def _dress(axes: Axes, plot: Plot, xs: Sequence[float]) -> None:
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     axes.tick_params(labelsize=8.5)
-    axes.legend(frameon=False, fontsize=8, handlelength=3.5)
+    legend = axes.legend(frameon=False, fontsize=8, handlelength=3.5)
+    if len(axes.lines) > MOST_WITHIN:
+        legend.set_loc("center left")
+        legend.set_bbox_to_anchor((1.0, 0.5))
 
 
 def _draw_used(rows: Sequence[Row], title: str) -> Figure:

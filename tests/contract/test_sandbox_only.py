@@ -7,6 +7,7 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from threading import Barrier
 from typing import TYPE_CHECKING, get_type_hints
 
 import pytest
@@ -40,6 +41,7 @@ def cloud(sandbox_lab: SandboxLab) -> SandboxCloud:
 
 ROOMIEST = "cmp-09"
 """The host of the first server: the one with the most free VCPUs. The next one is `cmp-08`."""
+THREADS, ROUNDS = 6, 10
 
 
 def succeeds(call: Callable[[], object]) -> bool:
@@ -83,6 +85,20 @@ def test_a_count_is_shared_by_everybody_who_calls(sandbox_lab: SandboxLab) -> No
         answers = list(pool.map(lambda n: succeeds(clouds[n % 3].hypervisors.list), range(30)))
     assert answers.count(False) == 5
     assert [fault.remaining for fault in clouds[0].faults.all()] == [0]
+
+
+def test_no_call_escapes_a_fault_that_another_one_reads(sandbox_lab: SandboxLab) -> None:
+    sandbox_lab.cloud.faults.set(Fault("*", error="before"))
+    for _ in range(ROUNDS):
+        cloud, together = sandbox(sandbox_lab.engine), Barrier(THREADS)
+
+        def call(cloud: SandboxCloud = cloud, together: Barrier = together) -> bool:
+            together.wait()
+            return succeeds(cloud.hypervisors.list)
+
+        with ThreadPoolExecutor(THREADS) as threads:
+            called = [threads.submit(call) for _ in range(THREADS)]
+            assert [each.result() for each in called] == [False] * THREADS
 
 
 def test_faults_are_noticed_within_a_second_and_slow_calls_down(sandbox_lab: SandboxLab) -> None:

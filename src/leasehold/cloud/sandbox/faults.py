@@ -155,14 +155,14 @@ class Faults:
             event.remove(self._engine, "before_cursor_execute", before_the_second)
 
     def _current(self) -> tuple[Fault, ...]:
-        now = self._seconds()
-        if self._read_at is None or now - self._read_at >= REFRESH_SECONDS:
-            with self._lock:
-                if self._read_at is None or now - self._read_at >= REFRESH_SECONDS:
-                    # Set before reading: `set()` clears it, so a fault that is set during the read forces another read.
-                    self._read_at = now
-                    self._known = self.all()
-        return self._known
+        # Who comes while they are read waits for that, and does not go by what was known before.
+        with self._lock:
+            now = self._seconds()
+            if self._read_at is None or now - self._read_at >= REFRESH_SECONDS:
+                # Set before reading: `set()` clears it, so a fault that is set during the read forces another read.
+                self._read_at = now
+                self._known = self.all()
+            return self._known
 
     def _use_one(self, fault: Fault) -> bool:
         if fault.remaining == 0:

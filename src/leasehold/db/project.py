@@ -204,11 +204,10 @@ class CountedUse:
 
     def undo_but_count(self) -> bool:
         """Undo what the transaction has done since a count, and keep that; return False if it has counted nothing."""
-        if self.kept is None:
-            return False
-        self.connection.exec_driver_sql("ROLLBACK TO SAVEPOINT counted")
-        self._store(*self.kept)
-        return True
+        if self.kept is not None:
+            self.connection.exec_driver_sql("ROLLBACK TO SAVEPOINT counted")
+            self._store(*self.kept)
+        return self.kept is not None
 
     def _store(self, project_id: str, use: Use, now: datetime) -> None:
         values = {f"now_{name}": amount for name, amount in zip(NAMES, use.amounts, strict=True)}

@@ -3,8 +3,7 @@
 The first request is decided at once, by itself. Whoever comes meanwhile waits, and one of these leads the next batch.
 Each stands for itself: what one asks for changes nothing for the others but what is free. One that cannot be decided
 with others is decided in a transaction of its own afterwards, and so are all if the batch fails (decision 0125). Those
-that are refused are decided once more, which explains it: at once if nobody was granted anything, else the first by
-itself, and then those that came meanwhile.
+who are refused are told why, at once if nobody is granted anything, else one by itself, then those that came meanwhile.
 """
 
 from __future__ import annotations
@@ -96,11 +95,6 @@ class _SharedUnit(Unit):
     def explains(self) -> bool:
         """Whether the request was refused before in this transaction."""
         return self.refused is not None
-
-    @property
-    def certain(self) -> tuple[type[Exception], ...]:
-        """What the request may end with here."""
-        return (*(REASONS if self.explains else (RefusedError,)), *_CERTAIN)
 
     @property
     def settled(self) -> Collection[str]:
@@ -285,7 +279,7 @@ def _one(each: _Member, unit: _SharedUnit, locks: Locks, asked: Any, outcomes: _
     try:
         decision: Decision | None = each.context.run(each.case.decided, unit, locks, asked)
     except (UncountedError, RefusedError, LeaseholdError, *_CERTAIN) as error:
-        if isinstance(error, unit.certain):
+        if isinstance(error, (*(REASONS if unit.explains else (RefusedError,)), *_CERTAIN)):
             outcomes[each] = error
         return None
     return decision

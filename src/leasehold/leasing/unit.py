@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias, overload
 from leasehold.db.leases.lease import find_lease, lock_unchanged
 from leasehold.db.pool import move_pools
 from leasehold.db.project import CountedUse
+from leasehold.db.store import UnknownOutcomeError
 from leasehold.enforcement.deciding import Deciding
 from leasehold.leasing.approval import UNASKED
 from leasehold.leasing.deciding.decide import promised_window
@@ -199,7 +200,13 @@ def run(
             raise NoTraceError(find_lease(connection, lease.id, offered=True) or lease)
         return lease
 
-    lease = service.decide(work, order.conditions)
+    lease = None
+    try:
+        lease = service.decide(work, order.conditions)
+    except UnknownOutcomeError:
+        # A refusal stands, whatever became of its count.
+        if not refused:
+            raise
     if refused:
         raise refused.pop()
     return lease

@@ -27,7 +27,7 @@ from leasehold.model.errors import (
 )
 from leasehold.model.use import Use
 from tests.factory import ALT, World, flavors, floating_ips, hosts, instances, run_for, run_manager
-from tests.race.test_batches import counted
+from tests.race.test_batches import counted, failing
 from tests.refused import bounds, refused
 from tests.stateful.audit import audit
 from tests.unit.leasing.badges import without
@@ -239,6 +239,13 @@ def test_what_was_counted_for_a_refusal_is_kept(world: World) -> None:
         assert len(first) > len(second)
         assert bounds(world) == Use(leases=1, hosts=2)
         world.clock.advance(seconds=COUNTED_FOR.total_seconds())
+
+
+def test_a_refusal_stands_whatever_became_of_its_count(world: World) -> None:
+    with failing(world, "commit", lambda sent: "leasehold_writes" in sent[0].get_execution_options()):
+        world.lease(hosts(2), start=10, end=11)
+        world.clock.advance(seconds=COUNTED_FOR.total_seconds())
+        refused(world, NotEnoughError, world.lease, hosts(99), start=20, end=21)
 
 
 def test_what_was_given_back_counts_again_at_the_limit(world: World) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from contextlib import closing
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -10,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pymysql.connections import Connection
+from pymysql.connections import Connection, MySQLResult
 from pymysql.constants.SERVER_STATUS import SERVER_STATUS_NO_BACKSLASH_ESCAPES
 from pymysql.cursors import Cursor, SSCursor
 from pymysql.err import OperationalError, ProgrammingError
 from sqlalchemy import make_url
 
-from leasehold.db.quick_pymysql import OPTIONS, QuickConnection
+from leasehold.db import quick_pymysql
+from leasehold.db.quick_pymysql import CONVERSIONS, QuickConnection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +30,7 @@ class Status(StrEnum):
     PENDING = "it's"
 
 
-OURS: Any = Connection(defer_connect=True, **OPTIONS)
+OURS: Any = QuickConnection(defer_connect=True)
 PLAIN: Any = Connection(defer_connect=True, cursorclass=Cursor)
 VALUES = st.one_of(
     st.none(),
@@ -66,7 +68,7 @@ def both(mariadb_url: str) -> Iterator[tuple[Any, Any]]:
         "database": url.database,
         "charset": "utf8mb4",
     }
-    with QuickConnection(**where, **OPTIONS) as ours, Connection(**where, conv=OPTIONS["conv"]) as plain:
+    with QuickConnection(**where) as ours, Connection(**where, conv=CONVERSIONS) as plain:
         yield ours, plain
 
 
@@ -134,3 +136,36 @@ def test_moments_are_read_in_utc(both: tuple[Any, Any]) -> None:
     with both[0].cursor() as cursor:
         cursor.execute("SELECT CAST('2026-12-01 02:03:04.000005' AS DATETIME(6))")
         assert cursor.fetchone() == (datetime(2026, 12, 1, 2, 3, 4, 5, UTC),)
+
+
+def test_columns_are_described_once(both: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a statement that was executed before, on any connection, the driver makes nothing again."""
+    ours, _ = both
+    with ours.cursor() as cursor:
+        cursor.execute("SELECT 1 AS one, 'a' AS a")
+    monkeypatch.delattr(MySQLResult, "_get_descriptions")
+    with ours.cursor() as cursor:
+        assert cursor.execute("SELECT 2 AS one, 'b' AS a") == 1
+        assert (cursor.description[0][0], cursor.fetchall()) == ("one", ((2, "b"),))
+        with pytest.raises(AttributeError, match="_get_descriptions"):
+            cursor.execute("SELECT 2 AS two, 'b' AS a")
+
+
+def test_no_more_columns_are_remembered_than_that(both: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quick_pymysql, "MOST", 3)
+    with both[0].cursor() as cursor:
+        for number in (*range(9), *range(9)):
+            assert cursor.execute(f"SELECT {number} AS a{number}") == 1
+            assert (cursor.description[0][0], cursor.fetchall()) == (f"a{number}", ((number,),))
+            assert 0 < len(quick_pymysql._COLUMNS) <= 3
+
+
+def test_the_certificates_of_the_machine_are_read_once(both: tuple[Any, Any]) -> None:
+    """Each connection without options of TLS verifies nobody, so it needs none; one with options has its own."""
+    ours, plain = both
+    opened: Any = QuickConnection
+    assert ours.ctx is opened(defer_connect=True).ctx
+    assert ours.ctx.verify_mode is plain.ctx.verify_mode is ssl.CERT_NONE
+    verifying = [opened(defer_connect=True, ssl={"verify_mode": "required"}).ctx for _ in range(2)]
+    assert verifying[0] is not verifying[1]
+    assert {each.verify_mode for each in verifying} == {ssl.CERT_REQUIRED}

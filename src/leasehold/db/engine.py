@@ -105,10 +105,8 @@ def open_engine(
         _count_connections(each, name)
     for each in (engine, reader, alone):
         _spare_round_trips(each)
+        _connect_quickly(each)
         if backend == "mysql":
-            from leasehold.db import quick_pymysql  # noqa: PLC0415 - as below.
-
-            event.listen(each, "do_connect", quick_pymysql.connect)
             attend_to_galera(each, settings.wsrep_sync_wait)
     return engine
 
@@ -131,7 +129,16 @@ def engines_of(engine: Engine) -> frozenset[Engine]:
 def open_aside(url: URL) -> Engine:
     """Return an engine for rare queries to a server, each on a new connection with short timeouts."""
     options = _driver_options(url, IMPATIENT)
-    return create_engine(url, isolation_level="AUTOCOMMIT", poolclass=NullPool, connect_args=options, **EVERY)
+    engine = create_engine(url, isolation_level="AUTOCOMMIT", poolclass=NullPool, connect_args=options, **EVERY)
+    _connect_quickly(engine)
+    return engine
+
+
+def _connect_quickly(engine: Engine) -> None:
+    if engine.dialect.name == "mysql":
+        from leasehold.db import quick_pymysql  # noqa: PLC0415 - not loaded where another database is used.
+
+        event.listen(engine, "do_connect", quick_pymysql.connect)
 
 
 def _spare_round_trips(engine: Engine) -> None:
@@ -187,10 +194,7 @@ def _count_connections(engine: Engine, name: str) -> None:
 def _driver_options(url: URL, settings: DatabaseSettings) -> dict[str, Any]:
     """Return the driver's options, without those that the URL sets."""
     if url.get_backend_name() == "mysql":
-        silence = {"read_timeout": settings.read_timeout, "write_timeout": settings.read_timeout}
-        from leasehold.db.quick_pymysql import OPTIONS  # noqa: PLC0415 - not loaded where another database is used.
-
-        options = {**OPTIONS, **silence}
+        options: dict[str, Any] = {"read_timeout": settings.read_timeout, "write_timeout": settings.read_timeout}
     else:
         options = _silence_of_the_network(settings.read_timeout) if settings.read_timeout else {}
     options["connect_timeout"] = settings.connect_timeout

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from functools import cache, lru_cache
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from pymysql.connections import Connection, MySQLResult
@@ -15,10 +16,9 @@ from pymysql.constants import FIELD_TYPE
 from pymysql.constants.SERVER_STATUS import SERVER_STATUS_NO_BACKSLASH_ESCAPES
 from pymysql.converters import conversions, escape_datetime, escape_string
 from pymysql.cursors import Cursor
-from pymysql.protocol import FieldDescriptorPacket, MysqlPacket
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator
 
 _PLAIN: Final = frozenset({int, bool, float, type(None), datetime})
 """What one encoder makes text of; the driver has other rules for bytes and lists."""
@@ -28,6 +28,9 @@ _NO_ROW: Final = frozenset({0xFE, 0xFF})
 _NULL: Final = 251
 _LONGER: Final = {252: 2, 253: 3, 254: 8}
 """How many bytes of length follow, by the byte that says so; smaller ones are a length themselves."""
+MOST: Final = 1024
+_COLUMNS: Final[dict[tuple[tuple[bytes, ...], str], Any]] = {}
+"""What the driver makes of the packets that describe columns, MOST of them: a statement has the same each time."""
 
 
 class QuickCursor(Cursor):
@@ -53,14 +56,29 @@ class QuickResult(MySQLResult):
     """A result that reads its rows."""
 
     def _get_descriptions(self) -> None:
+        connection: Any = self.connection
+        packets = tuple(islice(_packets_that_came(connection), self.field_count))
+        known = _COLUMNS.get((packets, connection.encoding)) if len(packets) == self.field_count else None
+        if known is not None:
+            self.fields, self.converters, self.description, self.readers = known
+            _skip(connection, packets)
+            connection._read_packet()  # noqa: SLF001 - as the driver does it; the end of the descriptions
+            return
         super()._get_descriptions()  # type: ignore[misc]  # not in its stub
-        self.readers = [_reader(*each) for each in self.converters]  # type: ignore[attr-defined]  # as above
+        self.readers = [_reader(*each) for each in self.converters]
+        if len(packets) == self.field_count:
+            if len(_COLUMNS) >= MOST:
+                _COLUMNS.clear()
+            _COLUMNS[packets, connection.encoding] = (self.fields, self.converters, self.description, self.readers)
 
     def _read_rowdata_packet(self) -> None:
         rows: list[tuple[Any, ...]] = []
         connection: Any = self.connection
         while True:
-            rows += self._rows_that_came(connection)
+            # The driver reads what is next: a part of a row, an error, the end.
+            packets = list(takewhile(lambda packet: packet[_HEADER] not in _NO_ROW, _packets_that_came(connection)))
+            rows += [self._row(packet, _HEADER) for packet in packets]
+            _skip(connection, packets)
             packet = connection._read_packet()  # noqa: SLF001 - as the driver does it
             if self._check_packet_is_eof(packet):  # type: ignore[attr-defined]  # not in its stub
                 break
@@ -68,30 +86,12 @@ class QuickResult(MySQLResult):
         self.connection = None
         self.affected_rows, self.rows = len(rows), tuple(rows)
 
-    def _rows_that_came(self, connection: Any) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows that have come as a whole; the driver reads what is next: a part of one, an error, the end."""
-        try:
-            data = connection._rfile.peek()  # noqa: SLF001 - no message has its own reader
-        except OSError:
-            return  # The driver meets it again, and knows what it means.
-        place = 0
-        while (begin := place + _HEADER) < len(data):
-            end = begin + int.from_bytes(data[place : place + 3], "little")
-            number = data[place + 3]
-            if end > len(data) or number != connection._next_seq_id or data[begin] in _NO_ROW:  # noqa: SLF001 - as above
-                break
-            yield self._row(data[begin:end])
-            connection._next_seq_id = (number + 1) % 256  # noqa: SLF001 - as above
-            place = end
-        connection._rfile.read(place)  # noqa: SLF001 - as above
-
     def _read_row_from_packet(self, packet: Any) -> tuple[Any, ...]:
         """Return the values of a row."""
-        return self._row(packet.get_all_data())
+        return self._row(packet.get_all_data(), 0)
 
-    def _row(self, data: bytes) -> tuple[Any, ...]:
+    def _row(self, data: bytes, place: int) -> tuple[Any, ...]:
         row: list[Any] = []
-        place = 0
         for read in self.readers:
             length = data[place]
             place += 1
@@ -122,14 +122,39 @@ def _reader(encoding: str | None, convert: Callable[[Any], Any] | None) -> Calla
     return lambda data: convert(data.decode(encoding))
 
 
-class QuickConnection(Connection):
-    """A connection whose results describe their columns and read their rows."""
+def _packets_that_came(connection: Any) -> Iterator[bytes]:
+    """Yield the next packets with their headers, if they have come as a whole; they are still to be read."""
+    try:
+        data: bytes = connection._rfile.peek()  # noqa: SLF001 - no message has its own reader
+    except OSError:
+        return  # The driver meets it again, and knows what it means.
+    place, number = 0, connection._next_seq_id  # noqa: SLF001 - as above
+    while (begin := place + _HEADER) < len(data) and data[place + 3] == number % 256:
+        end = begin + int.from_bytes(data[place : place + 3], "little")
+        if end > len(data):
+            return
+        yield data[place:end]
+        place, number = end, number + 1
 
-    def _read_packet(self, packet_type: Any = MysqlPacket) -> Any:
-        """Return the next packet of the server."""
-        described = packet_type is FieldDescriptorPacket
-        packet: Any = super()._read_packet(MysqlPacket if described else packet_type)  # type: ignore[no-untyped-call]
-        return _described(packet.get_all_data(), self.encoding) if described else packet
+
+def _skip(connection: Any, packets: Collection[bytes]) -> None:
+    """Let the driver read what comes after these packets."""
+    connection._rfile.read(sum(map(len, packets)))  # noqa: SLF001 - as above
+    connection._next_seq_id = (connection._next_seq_id + len(packets)) % 256  # noqa: SLF001 - as above
+
+
+class QuickConnection(Connection):
+    """A connection whose results remember their columns and read their rows.
+
+    All of them read values alike, so what describes the columns of one does so for the others.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, conv=CONVERSIONS, cursorclass=QuickCursor, **options)
+
+    def _create_ssl_ctx(self, sslp: Any) -> Any:
+        """Return how TLS is done."""
+        return super()._create_ssl_ctx(sslp) if sslp else _unverified()  # type: ignore[misc]  # not in its stub
 
     def _read_query_result(self, unbuffered: bool = False) -> Any:  # noqa: FBT001, FBT002 - its signature is the driver's
         """Read a result; return how many rows it is about."""
@@ -145,9 +170,13 @@ class QuickConnection(Connection):
         return result.affected_rows
 
 
-@lru_cache(maxsize=4096)
-def _described(data: bytes, encoding: str) -> FieldDescriptorPacket:
-    return FieldDescriptorPacket(data, encoding)
+@cache
+def _unverified() -> Any:
+    """Return TLS that verifies nobody, which is what a server without options gets.
+
+    The driver reads all certificates of the machine for it, at each connection.
+    """
+    return Connection._create_ssl_ctx(None, {})  # type: ignore[attr-defined]  # noqa: SLF001 - not in its stub
 
 
 @lru_cache(maxsize=4096)
@@ -165,13 +194,13 @@ def _quoted(moment: datetime) -> str:
     return escape_datetime(moment)
 
 
-OPTIONS: Final[Mapping[str, Any]] = {
+CONVERSIONS: Final[dict[Any, Any]] = {
+    **conversions,
     # By default it parses dates with a regular expression: a list of a thousand leases has sixteen thousand of them.
     # Most repeat the moment at which a lease was made, for each of its parts.
-    "conv": {**conversions, FIELD_TYPE.DATETIME: _utc, datetime: lambda moment, _: _quoted(moment)},
-    "cursorclass": QuickCursor,
+    FIELD_TYPE.DATETIME: _utc,
+    datetime: lambda moment, _: _quoted(moment),
 }
-"""The options of each connection."""
 
 
 def connect(_dialect: object, _record: object, args: Any, options: Any) -> QuickConnection:

@@ -11,6 +11,7 @@ from threading import Barrier
 from typing import TYPE_CHECKING, get_type_hints
 
 import pytest
+from sqlalchemy import text
 
 from leasehold.cloud.ports import Cloud, CloudPermanentError, CloudTransientError, Flavor, Inventory
 from leasehold.cloud.sandbox import seed
@@ -18,12 +19,14 @@ from leasehold.cloud.sandbox.boots import BootOrder
 from leasehold.cloud.sandbox.cloud import VERBS, sandbox
 from leasehold.cloud.sandbox.faults import Fault, Faults
 from leasehold.cmd.sandbox import add_commands
+from tests.at_once import first_commit_held
 from tests.boots import begin_boot, claim_boot, land_boot
-from tests.contract.lab import SandboxLab, unique
+from tests.contract.lab import SandboxLab, new_sandbox, unique
 from tests.databases import opened
 from tests.db.examples import statements
 from tests.factory import Clock
 from tests.owners import resume, unshelve
+from tests.processes import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -308,15 +311,74 @@ def test_a_boot_that_has_passed_the_scheduler_gets_room_on_a_host_that_is_disabl
 
 def test_one_of_many_gets_the_last_place(sandbox_lab: SandboxLab) -> None:
     cloud = sandbox_lab.cloud
-    cloud.providers.set_inventory("cmp-01", seed.GPU, Inventory(3))
+    only_here(cloud, "cmp-01", 3)
     cloud.flavors.ensure(Flavor("f", "f", 1, 512, 1, public=True, extra_specs={f"resources:{seed.GPU}": "3"}))
-    cloud.providers.remove_inventory("gpu-01.example", seed.GPU)
-    cloud.providers.remove_inventory("gpu-02.example", seed.GPU)
-    cloud.providers.remove_inventory("gpu-03", seed.GPU)
     with ThreadPoolExecutor(8) as pool:
         servers = list(pool.map(lambda n: sandbox(sandbox_lab.engine).servers.boot(f"s{n}", "demo", "f"), range(8)))
     assert sorted(server.status for server in servers) == ["ACTIVE"] + ["ERROR"] * 7
     assert cloud.providers.usages("cmp-01")[seed.GPU] == 3
+
+
+def test_claims_and_boots_at_once(sandbox_lab: SandboxLab) -> None:
+    """Of one provider no more is used than there is, and who claims last is told of every server that got in before."""
+    cloud, capacity = sandbox_lab.cloud, 12
+    only_here(cloud, "cmp-01", capacity)
+    cloud.flavors.ensure(Flavor("f", "f", 1, 512, 1, public=True, extra_specs={f"resources:{seed.GPU}": "1"}))
+
+    def boot_or_claim(number: int) -> str | None:
+        """Boot a server, or claim what is left, which another claim may not allow at the same moment."""
+        own = sandbox(sandbox_lab.engine)
+        if number % 2:
+            return own.servers.boot(f"s{number}", "demo", "f").status
+        succeeds(lambda: own.providers.claim_rest("cmp-01"))
+        return None
+
+    with ThreadPoolExecutor(8) as pool:
+        statuses = list(pool.map(boot_or_claim, range(24)))
+    named = cloud.providers.claim_rest("cmp-01")
+    assert cloud.providers.usages("cmp-01")[seed.GPU] == capacity
+    assert len(named) == statuses.count("ACTIVE") < capacity
+    cloud.providers.release_claims("cmp-01")
+    assert cloud.providers.usages("cmp-01").get(seed.GPU, 0) == len(named)
+
+
+def only_here(cloud: SandboxCloud, provider: str, gpus: int) -> None:
+    """Let no other provider have GPUs."""
+    for each in ("gpu-01.example", "gpu-02.example", "gpu-03"):
+        cloud.providers.remove_inventory(each, seed.GPU)
+    cloud.providers.set_inventory(provider, seed.GPU, Inventory(gpus))
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
+def test_claims_of_two_providers_do_not_wait_for_each_other(
+    sandbox_databases: Callable[[str], Engine], kind: str
+) -> None:
+    """A boot waits for both."""
+    lab = new_sandbox(sandbox_databases(kind))
+    lab.cloud.providers.claim_rest("cmp-03")  # The first one of all makes the lock.
+    with first_commit_held(lab.engine) as (reached, opened), ThreadPoolExecutor(2) as threads:
+        held = threads.submit(lab.cloud.providers.claim_rest, "cmp-01")
+        assert reached.wait(60)
+        lab.cloud.providers.claim_rest("cmp-02")
+        booting = threads.submit(lab.cloud.servers.boot, "s", "demo", "m1.small")
+        wait_for(lambda: waits_for_a_lock(lab.engine))
+        assert not held.done()
+        assert not booting.done()
+        opened.set()
+        held.result()
+        assert booting.result().service_host not in (None, "cmp-01", "cmp-02", "cmp-03")
+
+
+def waits_for_a_lock(engine: Engine) -> bool:
+    """Say whether a transaction of the server waits for a row."""
+    waiting = {
+        "mysql": "information_schema.innodb_lock_waits",
+        "postgresql": "pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()",
+    }
+    with engine.connect() as connection:
+        question = text(f"SELECT COUNT(*) FROM {waiting[engine.dialect.name]}")  # noqa: S608 - one of the two above
+        return bool(connection.execute(question).scalar_one())
 
 
 def test_two_who_create_the_same_thing_at_once(sandbox_lab: SandboxLab) -> None:

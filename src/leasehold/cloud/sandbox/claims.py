@@ -42,8 +42,7 @@ _INVENTORIES = (
     .outerjoin(inventories, inventories.c.provider_id == providers.c.id)
     .outerjoin(_USED, _USED.c.resource_class == inventories.c.resource_class)
     .outerjoin(
-        claims,
-        and_(claims.c.provider_id == providers.c.id, claims.c.resource_class == inventories.c.resource_class),
+        claims, and_(claims.c.provider_id == providers.c.id, claims.c.resource_class == inventories.c.resource_class)
     )
     .where(providers.c.name == bindparam("provider"))
 )
@@ -74,7 +73,7 @@ _CLAIMED = (
 def claim_rest(connection: Connection, provider: str, now: datetime) -> frozenset[str]:
     """Claim all that is left of every class of the provider, and return the servers that use it.
 
-    Claims nothing of a provider that does not exist. The caller holds the scheduler's lock.
+    Claims nothing of a provider that does not exist. The caller shares the scheduler's lock.
     """
     rows = connection.execute(_INVENTORIES, {"provider": provider, "now": now}).mappings().all()
     if not rows:

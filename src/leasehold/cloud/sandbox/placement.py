@@ -198,7 +198,8 @@ class SandboxProviders(Port):
     @verb
     def claim_rest(self, provider: str) -> frozenset[str]:
         """Claim all that is left of the provider, and return the servers that use it, boots on their way included."""
-        with locked(self.engine, SCHEDULER) as connection:
+        # Of two claims of one provider at the same time the second is refused, or takes no more than the first.
+        with locked(self.engine, SCHEDULER, shared=True) as connection:
             return claim_rest(connection, provider, self.clock())
 
     @verb

@@ -45,7 +45,7 @@ CONSUMED = union_all(
 """What is used of the providers at `now`: by servers, by servers that move, and by our claims."""
 
 _SETTING = select(tables.state.c.value).where(tables.state.c.name == bindparam("setting"))
-_LOCK = _SETTING.with_for_update()
+_LOCK, _SHARED_LOCK = _SETTING.with_for_update(), _SETTING.with_for_update(read=True)
 _CHANGE = update(tables.state).where(tables.state.c.name == bindparam("setting")).values(value=bindparam("new_value"))
 
 
@@ -102,16 +102,17 @@ def change_setting(engine: Engine, name: str, value: Any) -> None:
 
 
 @contextmanager
-def locked(engine: Engine, name: str) -> Iterator[Connection]:
-    """Open a write transaction that holds this lock; waits until no other transaction holds it."""
+def locked(engine: Engine, name: str, *, shared: bool = False) -> Iterator[Connection]:
+    """Open a write transaction that holds this lock, alone or `shared`; waits until no other one holds it otherwise."""
+    lock = _SHARED_LOCK if shared else _LOCK
     with writing(engine) as connection:
         # All but the first caller on a database find the row.
-        if connection.execute(_LOCK, {"setting": name}).scalar_one_or_none() is not None:
+        if connection.execute(lock, {"setting": name}).scalar_one_or_none() is not None:
             yield connection
             return
     _ensure_row(engine, name, 0)
     with writing(engine) as connection:
-        connection.execute(_LOCK, {"setting": name}).scalar_one()
+        connection.execute(lock, {"setting": name}).scalar_one()
         yield connection
 
 

@@ -20,6 +20,8 @@ from leasehold.db.engine import open_engine
 from tests.servers import running_mariadb
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tests.servers import Server
 
 MANAGERS: Final = (1, 2, 4)
@@ -56,5 +58,10 @@ def _rate(server: Server, managers: int, latency_ms: int, leases: int) -> float:
         time.sleep(max(0.0, (due - datetime.now(UTC)).total_seconds()))
         lags = sorted(seconds_until_active(url, dict.fromkeys(ids, due)).values())
     server.drop_database(url)
-    first, last = leases // 10, leases - leases // 10
+    return rate_of(lags)
+
+
+def rate_of(lags: Sequence[float]) -> float:
+    """Return how many leases a second became active between the first tenth of them and the last."""
+    first, last = len(lags) // 10, len(lags) - len(lags) // 10
     return (last - first) / (lags[last - 1] - lags[first - 1])

@@ -12,6 +12,8 @@ from uuid import UUID, uuid5
 from sqlalchemy import func, insert, select, update
 
 from bench.deployment import build_hosts, host_specs
+from leasehold.cloud.sandbox.seed import FREEPOOL
+from leasehold.cloud.sandbox.tables import aggregate_hosts, aggregates, hypervisors
 from leasehold.db.columns.holding import LENGTHS
 from leasehold.db.engine import open_engine, writing
 from leasehold.db.tables import allocations, events, leases, pools, reservations, resources, tasks
@@ -58,6 +60,7 @@ def filled(url: str, hosts: int, count: int = 0, *, per_lease: int = 1) -> None:
     engine = open_engine(url)
     with writing(engine) as connection:
         _enrol(connection, hosts)
+    into_freepool(engine)
     if count:
         _fill(engine, _Filling(hosts, count, per_lease, day_by_day))
     engine.dispose()
@@ -142,6 +145,18 @@ class _Filling:
     count: int
     per_lease: int
     place: Callable[[int], Placed]
+
+
+def into_freepool(engine: Engine) -> None:
+    """Put the hosts that `build_hosts` made into the free pool, where enrolment puts them."""
+    there = select(aggregate_hosts.c.service_host).join(aggregates).where(aggregates.c.name == FREEPOOL)
+    members = (
+        select(aggregates.c.id, hypervisors.c.service_host)
+        .select_from(hypervisors.join(aggregates, aggregates.c.name == FREEPOOL))
+        .where(hypervisors.c.service_host.like("node-%"), hypervisors.c.service_host.not_in(there))
+    )
+    with writing(engine) as connection:
+        connection.execute(insert(aggregate_hosts).from_select(["aggregate_id", "service_host"], members))
 
 
 def _enrol(connection: Connection, hosts: int) -> None:

@@ -157,7 +157,9 @@ def test_as_many_of_each_project_are_decided_first(world: World, monkeypatch: py
 
 
 @contextmanager
-def failing(world: World, name: str, at: Callable[[tuple[Any, ...]], bool], error: object = 1180) -> Iterator[None]:
+def failing(
+    world: World, name: str, at: Callable[[tuple[Any, ...]], bool], error: object = 1180, *, nth: int = 2
+) -> Iterator[None]:
     """Let the database answer with an error the second time: the first is that of the first request.
 
     After a commit nobody knows what the error 1180 of MariaDB means.
@@ -167,7 +169,7 @@ def failing(world: World, name: str, at: Callable[[tuple[Any, ...]], bool], erro
     def fail(*sent: Any) -> None:
         if at(sent):
             times.append(None)
-            if len(times) == 2:
+            if len(times) == nth:
                 if name == "commit":
                     sent[0].connection.dbapi_connection.commit()
                 raise error if isinstance(error, BaseException) else OperationalError("", {}, Exception(error))

@@ -53,9 +53,7 @@ def later_keys(type_: ResourceType, version: Version) -> frozenset[str]:
 
 
 def check_reservations(
-    reservations: Sequence[Part] | None,
-    type_of: Callable[[Part], ResourceType | None],
-    version: Version = MAXIMUM,
+    reservations: Sequence[Part] | None, type_of: Callable[[Part], ResourceType | None], version: Version = MAXIMUM
 ) -> None:
     """Raise UnknownKeysError for keys that neither the model nor the resource type of a reservation reads.
 
@@ -66,11 +64,7 @@ def check_reservations(
 
 
 def check_reservation(
-    sent: OpenObject,
-    place: Place,
-    type_: ResourceType | None,
-    also: Iterable[str] = (),
-    version: Version = MAXIMUM,
+    sent: OpenObject, place: Place, type_: ResourceType | None, also: Iterable[str] = (), version: Version = MAXIMUM
 ) -> None:
     """Raise UnknownKeysError for keys that neither the model nor the type of a reservation reads; None: any key may be.
 

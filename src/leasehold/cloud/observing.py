@@ -471,12 +471,6 @@ class _Networks(_Port["Networks"]):
 if TYPE_CHECKING:
     # Lets mypy check each class against its port, which nothing else does.
     _ports: tuple[
-        type[Hypervisors],
-        type[Aggregates],
-        type[Flavors],
-        type[Servers],
-        type[Images],
-        type[Providers],
-        type[Networks],
+        type[Hypervisors], type[Aggregates], type[Flavors], type[Servers], type[Images], type[Providers], type[Networks]
     ]
     _ports = (_Hypervisors, _Aggregates, _Flavors, _Servers, _Images, _Providers, _Networks)

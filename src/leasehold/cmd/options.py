@@ -37,10 +37,7 @@ def explained(prog: str) -> Iterator[None]:
 
 
 def configure(
-    prog: str,
-    args: Sequence[str],
-    about: str | None = None,
-    defaults: Mapping[tuple[str, str], object] | None = None,
+    prog: str, args: Sequence[str], about: str | None = None, defaults: Mapping[tuple[str, str], object] | None = None
 ) -> conf.Config:
     """Return the configuration for `args`, and set up the log; ends the program when the configuration is unusable.
 

@@ -16,6 +16,13 @@ DRIVER = cfg.StrOpt(
     choices=["openstack", "sandbox"],
     help="The cloud whose resources are leased: openstack, or the built-in sandbox for trials.",
 )
+CALLS = cfg.IntOpt(
+    "calls_at_once",
+    default=24,
+    min=1,
+    help="Calls to one service, such as Nova, that one process makes at the same time. If one more waits for its turn "
+    "longer than 5 seconds, what needs it is tried again later, so a service that hangs does not hold all workers.",
+)
 
 NOVA_OPTIONS = [
     cfg.StrOpt(
@@ -75,7 +82,7 @@ take_defaults(HOST_OPTIONS, CloudSettings())
 
 def register(conf: cfg.ConfigOpts) -> None:
     """Add the options of this group to `conf`."""
-    conf.register_opt(DRIVER, group="cloud")
+    conf.register_opts([DRIVER, CALLS], group="cloud")
     conf.register_opts(NOVA_OPTIONS, group="nova")
     conf.register_opts(HOST_OPTIONS, group="physical:host")
 

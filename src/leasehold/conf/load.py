@@ -26,19 +26,7 @@ SYSTEM_DIRECTORY = Path("/etc/leasehold")
 BLAZAR_FILE = Path("/etc/blazar/blazar.conf")
 """Blazar's configuration: read where there is no file of our own."""
 
-GROUPS = (
-    leases,
-    external,
-    cloud,
-    keystone,
-    manager,
-    bridge,
-    metrics,
-    database,
-    api,
-    region,
-    logging,
-)
+GROUPS = (leases, external, cloud, keystone, manager, bridge, metrics, database, api, region, logging)
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,7 +149,7 @@ class ManagerSettings:
     A lease is `stuck` that cannot leave its hosts for so long after its end.
     """
 
-    workers: int = 8
+    workers: int = 32
     claim_seconds: float = 30.0
     poll_seconds: float = 1.0
     event_seconds: float = 0.2

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from leasehold.cloud.fenced import fenced
@@ -26,7 +28,7 @@ from leasehold.resource_types.driver import LearnedError, Wanted
 from leasehold.resource_types.records import Records
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
     from typing import Any
 
@@ -50,23 +52,23 @@ _ALONE = {Phase.TRY: try_waiting, Phase.LAPSE: lapse}
 _OVERTAKEN = "Another manager has taken over the work and finished it."
 
 
-def run_task(service: Service, claim: Claim) -> None:
-    """Run the claimed task and release the claim; a failed task is rescheduled, never lost.
+def run_task(service: Service, claim: Claim, begun: Step | None = None) -> None:
+    """Run the claimed task, or the step of it that has `begun`, and release the claim; a failed one is rescheduled.
 
     If the claim expires meanwhile, because this process was suspended, the task is left to another manager.
     """
     ours = replace(service, cloud=fenced(service.cloud, ClaimGuard(service, claim).check))
     with task_begun(claim.kind, (service.now() - claim.due_at).total_seconds()):
         try:
-            _runner_of(service, claim)(ours, claim)
+            _runner_of(service, claim, begun)(ours, claim)
         except ClaimLostError as error:
             log.warning("Task %s of %s is left to another manager: %s", claim.kind, claim.subject, error)
             count_task(claim.kind, "", LOST)
             expect_late_call(service, claim)
 
 
-def _run_lease_task(service: Service, claim: Claim) -> None:
-    step = begin(service, claim)
+def _run_lease_task(service: Service, claim: Claim, begun: Step | None) -> None:
+    step = begun or begin(service, claim)
     if step is None:
         count_task(LEASE, NO_STEP, DONE)
         return
@@ -115,7 +117,9 @@ def _converge(service: Service, step: Step, job: Convergence[Any]) -> Outcome:
         left = job.left and step.wanted_of(job) is not Wanted.ENDED
         occupied = driver.occupied(service.cloud, job) if left and isinstance(driver, Retaining) else frozenset[int]()
         if step.phase is Phase.START and isinstance(driver, CleaningUp) and not job.reservation.dropped:
-            _started(service, driver, job)
+            # The reservation is already usable.
+            with _tolerant(job, "nothing is cleaned up after its start"):
+                driver.started(service.cloud, job, Records(service.db, service.now))
         found = judge(service.cloud, driver, step, job, service.now()) if step.phase is Phase.NO_SHOW else NOTHING
     except CloudTransientError as error:
         return replace(_waiting(service, job, error), freed=_freed(service, step, job))
@@ -161,14 +165,8 @@ def _waiting(service: Service, job: Convergence[Any], error: CloudTransientError
     """Return the outcome WAITING; before that, remove what a lease that is over has left in the way."""
     found = service.types.find(job.reservation.resource_type)
     if found is not None and isinstance(found.driver, MakingWay):
-        try:
+        with _tolerant(job, "what is in the way is not removed"):
             found.driver.make_way(service.cloud, job, error, Records(service.db, service.now))
-        except CloudError as failure:
-            log.warning("What is in the way of reservation %s could not be removed: %s", job.name, failure)
-        except ClaimLostError:
-            raise
-        except Exception:
-            log.exception("A bug in %s: reservation %s still waits", job.reservation.resource_type, job.name)
     facts = error.facts if isinstance(error, LearnedError) else None
     return Outcome(job.name, Result.WAITING, f"Waiting for the cloud: {error}", facts)
 
@@ -178,32 +176,26 @@ def _freed(service: Service, step: Step, job: Convergence[Any]) -> frozenset[int
     # A host that is given back with its servers is released when all of the reservation is done.
     if step.phase is not Phase.END or job.kept_until is None or job.gives_back:
         return frozenset()
-    try:
-        driver = service.types.get(job.reservation.resource_type).driver
-        if not isinstance(driver, Outliving):
-            return frozenset()
-        kept = driver.kept(service.cloud, job)
-    except CloudError as error:
-        log.warning("What reservation %s needs no longer is released later: %s", job.name, error)
+    found = service.types.find(job.reservation.resource_type)
+    if found is None or not isinstance(found.driver, Outliving):
         return frozenset()
-    except ClaimLostError:
-        raise
-    except Exception:
-        log.exception("A bug in %s: all of reservation %s is kept", job.reservation.resource_type, job.name)
-        return frozenset()
-    return frozenset(holding.allocation_id for holding in job.all_holdings) - kept
+    held = kept = frozenset(holding.allocation_id for holding in job.all_holdings)
+    with _tolerant(job, "all of it is kept until it is done"):
+        kept = found.driver.kept(service.cloud, job)
+    return held - kept
 
 
-def _started(service: Service, driver: CleaningUp, job: Convergence[Any]) -> None:
-    """Let the driver clean up after a start. The reservation is already usable, so a failure is only logged."""
+@contextmanager
+def _tolerant(job: Convergence[Any], instead: str) -> Iterator[None]:
+    """Log what fails in the block, of the cloud or by a bug of the driver, and go on; `instead` says without what."""
     try:
-        driver.started(service.cloud, job, Records(service.db, service.now))
-    except CloudError as error:
-        log.warning("The driver could not clean up after the start of reservation %s: %s", job.name, error)
+        yield
     except ClaimLostError:
         raise
+    except CloudError as error:
+        log.warning("Reservation %s: %s: %s", job.name, instead, error)
     except Exception:
-        log.exception("A bug in %s after the start of reservation %s", job.reservation.resource_type, job.name)
+        log.exception("A bug in %s: reservation %s: %s", job.reservation.resource_type, job.name, instead)
 
 
 def _reach(cloud: Cloud, driver: Driver[Any], step: Step, job: Convergence[Any]) -> Mapping[str, Any]:
@@ -262,13 +254,10 @@ def _postpone(service: Service, claim: Claim) -> None:
     count_task(claim.kind, NO_STEP, RETRIED)
 
 
-_KINDS: dict[str, Callable[[Service, Claim], None]] = {LEASE: _run_lease_task}
-
-
-def _runner_of(service: Service, claim: Claim) -> Callable[[Service, Claim], None]:
+def _runner_of(service: Service, claim: Claim, begun: Step | None) -> Callable[[Service, Claim], None]:
     """Return what runs a task of this kind."""
-    if claim.kind in _KINDS:
-        return _KINDS[claim.kind]
+    if claim.kind == LEASE:
+        return partial(_run_lease_task, begun=begun)
     if claim.kind.startswith(LATE):
         return _run_late_call_task
     found = service.types.of_task(claim.kind)

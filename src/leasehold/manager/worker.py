@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from leasehold.db.task import LEASE, claim_tasks, give_back, next_due, postpone_task, renew_claims
-from leasehold.leasing.steps.lifecycle import Phase
+from leasehold.leasing.steps.lifecycle import Phase, begin_all
 from leasehold.manager.task_runner import run_task
 from leasehold.manager.worker_pool import WorkerPool
 from leasehold.metrics.task import LOST, count_task, expect_failures
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from leasehold.db.task import Claim
     from leasehold.leasing.service import Service
+    from leasehold.leasing.steps.lifecycle import Step
 
 log = logging.getLogger(__name__)
 
@@ -46,6 +47,7 @@ class Worker:
         self._stopping = Event()
         self._stopped = Event()
         self._name = f"{socket.gethostname()[:20]}:{os.getpid()}"
+        self._begun: dict[Claim, Step] = {}
         self._pool = WorkerPool(self._settings.workers, self._work, wake.set)
         self._claiming = Thread(target=self._claim_loop, name="claims", daemon=True)
         self._renewing = Thread(target=self._renew_loop, name="renewals", daemon=True)
@@ -98,7 +100,7 @@ class Worker:
                 self._wake.wait(pause)
 
     def _claim_some(self) -> float:
-        """Claim up to two tasks for each thread, and return the seconds to sleep.
+        """Claim up to two tasks for each thread, begin what can be begun together, and return the seconds to sleep.
 
         A finished task wakes the loop, so there is no need to claim while the queue is full enough.
         """
@@ -110,12 +112,14 @@ class Worker:
         claims = self._service.db.transact(
             lambda connection: claim_tasks(connection, claimer, self._service.now(), lasts, free)
         )
+        if len(claims) > 1:
+            self._begun.update(begin_all(self._service, claims))
         self._pool.add(claims)
         return 0.0 if claims else self._until_next()
 
     def _work(self, claim: Claim) -> None:
         try:
-            run_task(self._service, claim)
+            run_task(self._service, claim, self._begun.pop(claim, None))
         except Exception as error:
             log.exception("Task %s of %s failed; it will be tried again", claim.kind, claim.subject)
             count_task(claim.kind, "", LOST)

@@ -43,11 +43,7 @@ def refuse_unknown(
 
 
 def _unknown(
-    shape: Any,
-    value: object,
-    place: Place,
-    also: frozenset[str] = frozenset(),
-    without: frozenset[str] = frozenset(),
+    shape: Any, value: object, place: Place, also: frozenset[str] = frozenset(), without: frozenset[str] = frozenset()
 ) -> Iterator[tuple[Place, Iterable[str]]]:
     """Yield each unknown key with its place, and the keys that are known there; what does not fit a shape has none."""
     if isinstance(shape, type) and issubclass(shape, BaseModel):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from leasehold import conf
 from leasehold.cloud.openstack.connections import Connections
 from leasehold.cloud.openstack.rest import ServiceClient
+from leasehold.conf.keystone import SERVICES
 from tests.processes import as_text
 
 if TYPE_CHECKING:
@@ -21,8 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass
 class Script:
-    """The answers of the server, in order, with the last one repeated; and the requests it received."""
+    """The answers of the server, in order, with the last one repeated; and the requests it received.
 
+    While `open` is cleared, requests of a path in `slow` get no answer.
+    """
+
+    slow: frozenset[str] = frozenset()
+    open: threading.Event = field(default_factory=threading.Event)
     answers: list[tuple[int, Any]] = field(default_factory=list)
     asked: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
 
@@ -38,6 +44,8 @@ def serving(script: Script) -> Iterator[str]:
         def _answer(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length") or 0))
             script.asked.append((self.command, self.path, dict(self.headers)))
+            if self.path in script.slow:
+                assert script.open.wait(60)
             status, content = script.next()
             text = content.encode() if isinstance(content, str) else json.dumps(content).encode()
             self.send_response(status)
@@ -58,9 +66,9 @@ def serving(script: Script) -> Iterator[str]:
     server.server_close()
 
 
-def service(tmp_path: Path, url: str, name: str = "nova") -> ServiceClient:
-    """Return a client of a service at this URL that needs no authentication."""
+def service(tmp_path: Path, url: str, name: str = "nova", **cloud: object) -> ServiceClient:
+    """Return a client of a service that needs no authentication; every service is at this URL."""
     file = tmp_path / "leasehold.conf"
     options = {"endpoint_override": url, "min_version": "", "max_version": ""}
-    file.write_text(as_text({"cloud": {"auth_type": "none"}, name: options}))
+    file.write_text(as_text({"cloud": {"auth_type": "none", **cloud}, **dict.fromkeys(SERVICES, options)}))
     return ServiceClient(Connections(conf.load(["--config-file", str(file)]).raw), name)

@@ -1,8 +1,9 @@
-"""Connections to the cloud: one session per thread, all with one login (docs/decisions/0008)."""
+"""Connections to the cloud: one session per thread, all with one login (docs/decisions/0008), and places for calls."""
 
 from __future__ import annotations
 
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from keystoneauth1 import loading
@@ -10,15 +11,20 @@ from keystoneauth1.loading import session as session_loading
 from keystoneauth1.session import Session
 
 from leasehold.cloud.deadline import time_left
+from leasehold.cloud.ports import CloudTransientError
 from leasehold.conf.keystone import GROUP, SERVICES, open_session
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from keystoneauth1.adapter import Adapter
     from oslo_config import cfg
 
 
 LEAST_SECONDS = 0.001
 """The timeout of a call after its deadline: a timeout of 0 would mean no limit, or be an error."""
+PATIENCE = 5.0
+"""How many seconds a call waits for its turn; then others may go on whose service answers (decision 0139)."""
 
 
 class BoundedSession(Session):
@@ -49,6 +55,7 @@ class Connections:
         self._conf = conf
         self._session = open_session(conf)
         self._of_thread = threading.local()
+        self._places = {name: threading.Semaphore(conf.cloud.calls_at_once) for name in SERVICES}
 
     def client(self, service: str) -> Adapter:
         """Return this thread's client of "nova", "placement", "neutron" or "glance"."""
@@ -56,6 +63,17 @@ class Connections:
         if service not in clients:
             clients.update(self._open())
         return clients[service]
+
+    @contextmanager
+    def place(self, service: str, call: str) -> Iterator[None]:
+        """Hold one of the places of a service; raises CloudTransientError when none becomes free in time."""
+        left = time_left()
+        if not self._places[service].acquire(timeout=PATIENCE if left is None else min(left, PATIENCE)):
+            raise CloudTransientError(f"{service} {call}: too many other calls to it have no answer yet")
+        try:
+            yield
+        finally:
+            self._places[service].release()
 
     def _open(self) -> dict[str, Adapter]:
         session = _Sessions().load_from_conf_options(self._conf, GROUP, auth=self._session.auth)

@@ -158,9 +158,10 @@ class ServiceClient:
             who["headers"] = {**({"X-Auth-Token": self.token} if self.token else {}), **_trace()}
             if self.media_type:
                 who["headers"]["Content-Type"] = self.media_type
-            response: requests.Response = self.connections.client(self.name).request(
-                path, method, microversion=version, json=json, params=params or {}, raise_exc=False, **who
-            )
+            with self.connections.place(self.name, call):
+                response: requests.Response = self.connections.client(self.name).request(
+                    path, method, microversion=version, json=json, params=params or {}, raise_exc=False, **who
+                )
         except keystone.ClientException as error:
             # The error's own text names internal hosts and ports: it goes to the log only, users read ours.
             blip = isinstance(error, keystone.ConnectFailure) and not isinstance(error, keystone.ConnectTimeout)

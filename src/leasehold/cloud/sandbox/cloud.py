@@ -54,12 +54,7 @@ class SandboxCloud(Cloud):
     faults: Faults
 
 
-def sandbox(
-    engine: Engine,
-    *,
-    clock: Callable[[], datetime] = utc_now,
-    faults_in_force: bool = True,
-) -> SandboxCloud:
+def sandbox(engine: Engine, *, clock: Callable[[], datetime] = utc_now, faults_in_force: bool = True) -> SandboxCloud:
     """Return the sandbox cloud that lives in the engine's database, which has the tables of `sandbox.tables`.
 
     It caches nothing but the faults, for one second, so any number of processes may share a sandbox. `clock` returns

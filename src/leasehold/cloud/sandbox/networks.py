@@ -31,11 +31,7 @@ if TYPE_CHECKING:
 
 _NETWORK = (
     select(
-        networks.c.name,
-        subnets.c.id.label("subnet_id"),
-        subnets.c.cidr,
-        subnets.c.gateway,
-        subnets.c.allocation_pools,
+        networks.c.name, subnets.c.id.label("subnet_id"), subnets.c.cidr, subnets.c.gateway, subnets.c.allocation_pools
     )
     .outerjoin(subnets)
     .where(networks.c.id == bindparam("network"))

@@ -117,7 +117,4 @@ GET = Rule("leasehold:audit:get", ADMIN, "Show what the periodic audit has found
 POST = Rule("leasehold:audit:post", ADMIN, "Ask for a round of the periodic audit now.")
 
 
-ROUTES = (
-    V1_3("GET", _PATH, show, (GET,), None, OneAudit),
-    V1_3("POST", _PATH, ask, (POST,), None, OneAudit, ACCEPTED),
-)
+ROUTES = (V1_3("GET", _PATH, show, (GET,), None, OneAudit), V1_3("POST", _PATH, ask, (POST,), None, OneAudit, ACCEPTED))

@@ -35,11 +35,7 @@ if TYPE_CHECKING:
 
 
 def make_offer(
-    service: Service,
-    caller: Caller,
-    draft: LeaseDraft,
-    idempotency_key: str | None = None,
-    sight: Sight = EVERYTHING,
+    service: Service, caller: Caller, draft: LeaseDraft, idempotency_key: str | None = None, sight: Sight = EVERYTHING
 ) -> Lease:
     """Hold what the lease would get for `draft.hold`, and return the offer with its resources.
 

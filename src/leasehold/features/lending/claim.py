@@ -26,12 +26,7 @@ if TYPE_CHECKING:
 
 
 def claim_offer(
-    service: Service,
-    caller: Caller,
-    ident: str,
-    draft: ClaimDraft,
-    key: str | None = None,
-    sight: Sight = EVERYTHING,
+    service: Service, caller: Caller, ident: str, draft: ClaimDraft, key: str | None = None, sight: Sight = EVERYTHING
 ) -> Lease:
     """Return the lease that a claim has made; a repeated key returns the same one, except in a dry run.
 

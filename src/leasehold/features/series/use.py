@@ -49,11 +49,7 @@ _NAMESPACE: Final = UUID("6f0d6a0e-4f0b-4c55-9a55-1f6c2a9d2b11")
 
 
 def make_series(
-    service: Service,
-    caller: Caller,
-    draft: SeriesDraft,
-    idempotency_key: str | None = None,
-    sight: Sight = EVERYTHING,
+    service: Service, caller: Caller, draft: SeriesDraft, idempotency_key: str | None = None, sight: Sight = EVERYTHING
 ) -> Series:
     """Grant each occurrence, or note what it was refused with; return the series.
 

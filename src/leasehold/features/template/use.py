@@ -140,11 +140,7 @@ def _check(service: Service, caller: Caller, draft: TemplateDraft, sight: Sight)
 
 
 def _try_out(
-    service: Service,
-    asked: Sequence[Asked],
-    project_id: str | None,
-    snapshots: Mapping[str, Snapshot],
-    now: datetime,
+    service: Service, asked: Sequence[Asked], project_id: str | None, snapshots: Mapping[str, Snapshot], now: datetime
 ) -> None:
     """Raise the errors that only the names and values of the properties show, to one project or to all."""
     # These are the same in any window.

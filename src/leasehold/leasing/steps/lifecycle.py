@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
+from logging import getLogger
 from typing import TYPE_CHECKING, Any
 
 from leasehold.db.allocation import unreleased_on
@@ -18,9 +19,7 @@ from leasehold.db.resources.resource import resources_by_number
 from leasehold.db.task import finish_task
 from leasehold.db.together import together
 from leasehold.leasing.deciding.allocations import lasts
-from leasehold.leasing.deciding.queue import ALONE
 from leasehold.leasing.end_notices import note_end
-from leasehold.leasing.steps.shared import transact_together
 from leasehold.model.allocation import taken_by
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.held_offer import lapsed
@@ -44,6 +43,8 @@ if TYPE_CHECKING:
     from leasehold.model.reservation import Reservation
     from leasehold.model.resource import Resource
     from leasehold.model.terms.no_show import NoShow
+
+log = getLogger(__name__)
 
 
 class Phase(StrEnum):
@@ -202,7 +203,7 @@ def begin(service: Service, claim: Claim) -> Step | None:
 
     Returns None if nothing is due now (the task is then rescheduled), or if the claim is lost.
     """
-    return transact_together(service, claim, partial(_begin, service, claim), _begin_some)
+    return service.db.transact(partial(_begin, service, claim))
 
 
 def _begin(service: Service, claim: Claim, connection: Connection) -> Step | None:
@@ -238,8 +239,19 @@ def _begin(service: Service, claim: Claim, connection: Connection) -> Step | Non
     return Step(phase, begun, jobs, blocked, first)
 
 
-def _begin_some(service: Service, claims: Sequence[Claim], connection: Connection) -> list[Step | object]:
-    """Begin the steps of several leases: first starts that nothing blocks, and tries; return ALONE for the others."""
+def begin_all(service: Service, claims: Sequence[Claim]) -> Mapping[Claim, Step]:
+    """Do as `begin` in one transaction for the first starts that nothing blocks, and for tries; leave out the others.
+
+    If it fails, or nobody knows whether it was committed, all are left out: a step may be begun again.
+    """
+    try:
+        return service.db.transact(partial(_begin_all, service, claims))
+    except Exception:
+        log.warning("%d steps could not be begun together", len(claims), exc_info=True)
+        return {}
+
+
+def _begin_all(service: Service, claims: Sequence[Claim], connection: Connection) -> dict[Claim, Step]:
     now = service.now()
     claimed = find_claimed(connection, [each.subject for each in claims], now)
     ours = {
@@ -261,7 +273,7 @@ def _begin_some(service: Service, claims: Sequence[Claim], connection: Connectio
             if not _blocked(connection, jobs, found.there, now):
                 begun = _save_begun(writes, found.lease, Phase.START, jobs, now)
                 steps[claim] = Step(Phase.START, begun, jobs, {}, not found.lease.reached(EventType.START))
-    return [steps.get(claim, ALONE) for claim in claims]
+    return steps
 
 
 def _save_begun(writes: Writer, lease: Lease, phase: Phase, jobs: Sequence[Convergence[Any]], now: datetime) -> Lease:

@@ -22,7 +22,7 @@ from leasehold.leasing.locks import Locks
 from leasehold.leasing.steps.guests import with_guests
 from leasehold.leasing.steps.lifecycle import EVENT_OF, Phase, Result, next_moment
 from leasehold.leasing.steps.no_show import put_no_show_events, settled
-from leasehold.leasing.steps.shared import transact_together
+from leasehold.leasing.steps.shared import complete_together
 from leasehold.model.backoff import REFUSALS_TO_SHOW, REFUSED_GROWTH, pause_after
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.judging import next_no_show
@@ -87,7 +87,7 @@ def complete(service: Service, claim: Claim, step: Step, outcomes: Sequence[Outc
     completion = _Completion(service, claim, step, outcomes)
     if completion.is_plain:
         try:
-            return transact_together(service, completion, completion.at_once, _at_once)
+            return complete_together(service, completion, completion.at_once, _at_once)
         except _OvertakenError:
             # What was changed, and by whom, is found out with the lease locked.
             log.debug("Lease %s has changed during its step", step.lease.id)

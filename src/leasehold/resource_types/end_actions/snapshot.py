@@ -139,10 +139,7 @@ def _ids(servers: Sequence[Server]) -> frozenset[str]:
 
 
 def _metadata(job: Convergence[Any]) -> dict[str, str]:
-    return {
-        RESERVATION_OF_IMAGE: job.name,
-        WARNING_OF_IMAGE: "" if job.warned is None else job.warned.isoformat(),
-    }
+    return {RESERVATION_OF_IMAGE: job.name, WARNING_OF_IMAGE: "" if job.warned is None else job.warned.isoformat()}
 
 
 def _take_missing(cloud: Cloud, job: Convergence[Any], servers: Sequence[Server]) -> dict[str, str]:

@@ -231,8 +231,8 @@ def test_what_it_cannot_finish_is_taken_over_at_once(url: str, latency: int, all
         assert [ask(api, number, starts=starts).status_code for number in range(LEASES)] == [201] * LEASES
     cloud.faults.set(Fault("aggregates.ensure", latency_ms=latency))
     with running("leasehold-manager", database_url=url, options=options) as first:
-        # Both workers are busy, and two more tasks are claimed but not begun.
-        wait_for(lambda: statuses(engine).count("STARTING") == 2 and claimed(engine) == 4, within=WITHIN)
+        # Both workers are busy, and two more tasks wait for one of them, with their steps begun.
+        wait_for(lambda: statuses(engine).count("STARTING") == claimed(engine) == 4, within=WITHIN)
         for _ in range(2):  # Wait between the signals, or the kernel merges them.
             first.process.send_signal(signal.SIGTERM)
             wait_for(lambda: taken(first.process.pid))

@@ -160,7 +160,7 @@ def test_as_many_of_each_project_are_decided_first(world: World, monkeypatch: py
 def failing(
     world: World, name: str, at: Callable[[tuple[Any, ...]], bool], error: object = 1180, *, nth: int = 2
 ) -> Iterator[None]:
-    """Let the database answer with an error the second time: the first is that of the first request.
+    """Let the database answer with an error the `nth` time: the first is often that of the first request.
 
     After a commit nobody knows what the error 1180 of MariaDB means.
     """

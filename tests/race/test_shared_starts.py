@@ -16,10 +16,12 @@ from sqlalchemy.exc import OperationalError
 
 from leasehold.db.store import UnknownOutcomeError
 from leasehold.db.tables import leases, tasks
-from leasehold.db.task import claim_tasks
+from leasehold.db.task import LEASE, add_task_once, claim_tasks
 from leasehold.leasing.deciding.queue import Queues
 from leasehold.leasing.steps.lifecycle import Outcome, Phase, Result, Step, begin, begin_all
+from leasehold.leasing.steps.lost_claims import LATE
 from leasehold.leasing.steps.outcome import complete
+from leasehold.manager import worker
 from leasehold.manager.worker import Worker
 from leasehold.model.event_log import LeaseNews
 from tests.at_once import all_behind, outcome
@@ -138,6 +140,19 @@ def test_each_completes_for_itself(database_url: str) -> None:
         audit(world)
 
 
+def test_another_task_about_a_lease_does_not_begin_it_once_more(database_url: str) -> None:
+    """A worker claims both by one transaction, for example what follows a lost claim."""
+    with prepared(database_url, 2) as (world, made):
+        kind = f"{LATE}{LEASE}"
+        world.service.db.transact(lambda c: add_task_once(c, kind, made[0].id, world.hour(1)))
+        lasts = timedelta(seconds=60)
+        claims = world.service.db.transact(lambda c: claim_tasks(c, "this", world.now(), lasts, 100))
+        assert [each.subject for each in claims].count(made[0].id) == 2
+        steps = begin_all(world.service, claims)
+        assert {(claim.kind, claim.subject) for claim in steps} == {(LEASE, each.id) for each in made}
+        assert [kind for kind, _ in world.told(made[0])].count(LeaseNews.STARTING) == 1
+
+
 def due(world: World, lease: Lease) -> Any:
     with world.engine.connect() as connection:
         return connection.execute(select(tasks.c.due_at).where(tasks.c.subject == lease.id)).scalar_one()
@@ -246,6 +261,27 @@ def test_nobody_waits_for_a_lease_that_somebody_else_has_locked(
             acting.result()
         assert [world.status(each) for each in made] == [wanted] * 5
         audit(world)
+
+
+@pytest.mark.parametrize("waited", [False, True])
+def test_a_step_that_waited_for_a_thread_is_begun_again(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, *, waited: bool
+) -> None:
+    """What was changed meanwhile is known then; else it is found out when the step is completed."""
+    monkeypatch.setattr(worker, "FRESH_SECONDS", 0.0 if waited else 60.0)
+    with prepared(database_url, 2) as (world, made):
+        claims = claims_of(world, made)
+        manager = Worker(world.service, Event())
+        manager._begun.update(begin_all(world.service, claims))
+        world.delete(made[0])
+        for claim in claims:
+            manager._work(claim)
+        assert world.exists(made[0]) is not waited
+        assert world.status(made[1]) == "ACTIVE"
+        run_manager(world)
+        assert not world.exists(made[0])
+        audit(world)
+        audit_cloud(world)
 
 
 @pytest.mark.slow

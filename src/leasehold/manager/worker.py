@@ -34,6 +34,8 @@ log = logging.getLogger(__name__)
 
 PAUSE_AFTER_TROUBLE = 1.0
 LEAST_SLEEP = 0.005
+FRESH_SECONDS = 1.0
+"""A step that has waited for longer since its claim is begun again: the lease may have changed."""
 
 
 class Worker:
@@ -112,14 +114,15 @@ class Worker:
         claims = self._service.db.transact(
             lambda connection: claim_tasks(connection, claimer, self._service.now(), lasts, free)
         )
-        if len(claims) > 1:
-            self._begun.update(begin_all(self._service, claims))
+        self._begun.update(begin_all(self._service, claims))
         self._pool.add(claims)
         return 0.0 if claims else self._until_next()
 
     def _work(self, claim: Claim) -> None:
+        begun = self._begun.pop(claim, None)
+        fresh = monotonic() - claim.made_at < FRESH_SECONDS
         try:
-            run_task(self._service, claim, self._begun.pop(claim, None))
+            run_task(self._service, claim, begun if fresh else None)
         except Exception as error:
             log.exception("Task %s of %s failed; it will be tried again", claim.kind, claim.subject)
             count_task(claim.kind, "", LOST)

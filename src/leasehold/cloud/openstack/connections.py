@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from keystoneauth1.adapter import Adapter
     from oslo_config import cfg
 
-
 LEAST_SECONDS = 0.001
 """The timeout of a call after its deadline: a timeout of 0 would mean no limit, or be an error."""
 PATIENCE = 5.0

@@ -16,7 +16,7 @@ from leasehold.db.allocation import unreleased_on
 from leasehold.db.leases.lease import find_claimed, save_lease
 from leasehold.db.outbox import put_event
 from leasehold.db.resources.resource import resources_by_number
-from leasehold.db.task import finish_task
+from leasehold.db.task import LEASE, finish_task
 from leasehold.db.together import together
 from leasehold.leasing.deciding.allocations import lasts
 from leasehold.leasing.end_notices import note_end
@@ -240,12 +240,14 @@ def _begin(service: Service, claim: Claim, connection: Connection) -> Step | Non
 
 
 def begin_all(service: Service, claims: Sequence[Claim]) -> Mapping[Claim, Step]:
-    """Do as `begin` in one transaction for the first starts that nothing blocks, and for tries; leave out the others.
+    """Do as `begin` in one transaction for first starts that nothing blocks, and tries; leave out all other claims.
 
     If it fails, or nobody knows whether it was committed, all are left out: a step may be begun again.
     """
+    # Other tasks may be about a lease, too.
+    claims = [each for each in claims if each.kind == LEASE]
     try:
-        return service.db.transact(partial(_begin_all, service, claims))
+        return service.db.transact(partial(_begin_all, service, claims)) if len(claims) > 1 else {}
     except Exception:
         log.warning("%d steps could not be begun together", len(claims), exc_info=True)
         return {}

@@ -190,7 +190,8 @@ class Lease:
         return with_fields(self, events=tuple(with_fields(event, time=time) for event, time in events))
 
     def ending_at(self, moment: datetime) -> Lease:
-        """Return the lease with its end at a moment; a warning that was to come later comes no more."""
+        """Return the lease with its end at a moment, or where its window is nearest; a later warning comes no more."""
+        moment = max(self.window.start, min(self.window.end, moment))
         warning = self.event(EventType.BEFORE_END)
         warned = None if warning is None or warning.time is None else min(warning.time, moment)
         times: dict[str, datetime | None] = {EventType.END: moment, EventType.BEFORE_END: warned}

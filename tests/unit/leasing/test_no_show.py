@@ -323,6 +323,18 @@ def test_an_owner_who_amends_during_the_release_keeps_the_hosts(world: World) ->
     checked(world)
 
 
+def test_a_release_that_outlasts_the_lease_does_not_move_its_end(world: World) -> None:
+    end = SECONDS / 3600 + 0.01
+    lease = world.active(hosts(2, **NO_SHOW), end=end)
+    run_until(world, world.hour(0) + timedelta(seconds=SECONDS - 1))
+    world.clock.advance(seconds=1)
+    at_call(world, 1, lambda: run_manager(world), lambda: world.clock.advance(minutes=5), "aggregates.remove_host")
+    run_manager(world)
+    assert news(world, lease, RELEASED)
+    assert (world.status(lease), world.get(lease).window) == ("TERMINATED", lease.window)
+    checked(world)
+
+
 @pytest.mark.parametrize("asked", TWO[:2])
 def test_a_server_that_is_booted_at_any_call_of_a_release_is_refused_or_keeps_its_host(
     world: World, asked: Mapping[str, Any]

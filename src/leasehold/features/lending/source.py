@@ -81,8 +81,7 @@ class SubLeased(Claimed):
         """Return the lease with its end now, if its lender gets back what it has, which stays reserved for that."""
         if not takes_back(to.heir, to.locks.now):
             return None
-        moment = max(lease.window.start, min(lease.window.end, from_seconds(to_seconds(to.locks.now))))
-        return lease.ending_at(moment)
+        return lease.ending_at(from_seconds(to_seconds(to.locks.now)))
 
     def ending(self, connection: Connection, job: Convergence[Any], now: datetime) -> Convergence[Any]:
         """Return the job without the resources that the lender has not left: none was touched.

@@ -150,8 +150,12 @@ def test_who_asked_is_recorded_with_each(world: World) -> None:
 
 def test_as_many_of_each_project_are_decided_first(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leasehold.leasing.deciding.queue.MOST", 2)
-    greedy = [asks(1, caller=Caller("g", "greedy")) for _ in range(4)]
-    found = together(world, *greedy, asks(1, caller=Caller("m", "modest")))
+    projects = Caller("g", "greedy"), Caller("m", "modest")
+    for number, project in enumerate(projects):
+        # Who has no row of what it uses is decided alone, whenever the database lets it.
+        world.lease(hosts(), start=700 + number, end=701 + number, caller=project)
+    greedy, modest = (asks(1, caller=project) for project in projects)
+    found = together(world, *[greedy] * 4, modest)
     assert isinstance(found[4], Lease)
     assert sum(isinstance(each, Lease) for each in found[:4]) == 3
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import select
 
-from leasehold.api.lease_texts import BESIDE, LeaseTexts
+from leasehold.api.lease_texts import ADMITTED, BESIDE, LeaseTexts
 from leasehold.db.tables import leases
 from leasehold.leasing.reading.queries import each_lease
 from tests.db.examples import statements
@@ -15,7 +15,7 @@ from tests.factory import hosts, make_service, run_manager
 from tests.stateful.shown import Shown, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from leasehold.model.lease import Lease
@@ -82,17 +82,35 @@ def test_a_database_that_went_back(world: World) -> None:
     shown.look(world)
 
 
+def kept(texts: LeaseTexts, numbers: Iterable[int]) -> list[int]:
+    return [number for number in numbers if texts.get(number) is not None]
+
+
 def test_there_is_room_for_so_much_and_the_oldest_goes_first() -> None:
     texts = LeaseTexts(3 * (10 + BESIDE))
     for number in range(5):
-        texts.keep(number, b"0123456789")
-    assert [texts.get(number) is not None for number in range(5)] == [False, False, True, True, True]
-    texts.keep(5, b"x" * (4 * (10 + BESIDE)))
-    assert [texts.get(number) for number in range(6)] == [None] * 6
+        texts.keep(number, b"0123456789", 2)
+    assert kept(texts, range(5)) == [2, 3, 4]
+    for _ in range(ADMITTED):
+        texts.keep(5, b"x" * (4 * (10 + BESIDE)))
+    assert kept(texts, range(6)) == []
+
+
+def test_who_reads_more_than_there_is_room_for_in_turn_finds_some() -> None:
+    texts = LeaseTexts(100 * (10 + BESIDE))
+    found = 0
+    for _ in range(20):
+        found = 0
+        for number in range(200):
+            if texts.get(number) is None:
+                texts.keep(number, b"0123456789", 200)
+            else:
+                found += 1
+    assert 80 <= found <= 100
 
 
 def test_ways_to_see_a_lease_are_kept_apart() -> None:
     texts = LeaseTexts()
     seen, other = texts.seen(1), texts.seen(2)
-    seen.keep(("id", 1, None), b"text")
+    seen.keep(("id", 1, None), b"text", 1)
     assert (seen.get(("id", 1, None)), other.get(("id", 1, None)), seen.get(("id", 2, None))) == (b"text", None, None)

@@ -16,13 +16,15 @@ MOST: Final = 16 * 1024 * 1024
 """Bytes of all texts of a process: some eight thousand leases."""
 BESIDE: Final = 400
 """Bytes that Python needs for a text beside it, with its key."""
+ADMITTED, LONGEST = 8, 40_000
+"""Without room for all of a list one of eight takes a place; of a longer list none, as they hold memory it has used."""
 
 
 class LeaseTexts:
     """Texts by how leases are seen and what they are; those that came first go first. Threads may share it."""
 
     def __init__(self, most: int = MOST) -> None:
-        self._most, self._size = most, 0
+        self._most, self._size, self._came = most, 0, 0
         self._kept: OrderedDict[Hashable, bytes] = OrderedDict()
         self._guard = Lock()
 
@@ -34,10 +36,12 @@ class LeaseTexts:
         """Return a text, or None."""
         return self._kept.get(key)
 
-    def keep(self, key: Hashable, text: bytes) -> None:
-        """Keep a text, and let others go for it."""
+    def keep(self, key: Hashable, text: bytes, many: int = 1) -> None:
+        """Keep a text, one of so many of a list, and let others go for it; without room for all, one of eight."""
         with self._guard:
-            if key not in self._kept:
+            self._came += 1
+            fits = many * (len(text) + BESIDE) < self._most or not self._came % ADMITTED
+            if fits and many <= LONGEST and key not in self._kept:
                 self._kept[key] = text
                 self._size += len(text) + BESIDE
                 while self._size > self._most:
@@ -55,6 +59,6 @@ class SeenTexts:
         """Return the text of a lease in this state, or None."""
         return self.texts.get((self.by, state))
 
-    def keep(self, state: State, text: bytes) -> None:
-        """Keep it."""
-        self.texts.keep((self.by, state), text)
+    def keep(self, state: State, text: bytes, many: int) -> None:
+        """Keep it, one of so many of a list."""
+        self.texts.keep((self.by, state), text, many)

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 CHUNK = 1_000
 """How many leases of a long list are in memory at a time."""
-KEPT = 10_000
-"""Of a list of more leases no text is kept: it would take the place of all others, and be gone before it is used."""
 State: TypeAlias = "tuple[str, int, datetime | None]"
 """The id of a lease, its generation, and when it changed: what is shown of it depends on nothing else."""
 
@@ -56,7 +54,7 @@ class Texts(Protocol):
 
     def get(self, state: State) -> bytes | None: ...
 
-    def keep(self, state: State, text: bytes) -> None: ...
+    def keep(self, state: State, text: bytes, many: int) -> None: ...
 
 
 def place_of(
@@ -123,16 +121,14 @@ def each_text(
     """
     query = _wanted_leases(project_id, **part).with_only_columns(*_STATE)
     left: list[State] = [(row.id, row.generation, row.updated_at) for row in connection.execute(query)]
-    keeps = len(left) <= KEPT
     for begin in range(0, len(left), CHUNK):
         some = left[begin : begin + CHUNK]
-        found = {state: text for state in some if keeps and (text := texts.get(state)) is not None}
+        found = {state: text for state in some if (text := texts.get(state)) is not None}
         new = {state[0]: state for state in some if state not in found}
         for row, parts, moments in _read(connection, list(new)) if new else ():
             state = new[row[0]]
             text = found[state] = show(read_lease(row, parts, ()), moments)
-            if keeps:
-                texts.keep(state, text)
+            texts.keep(state, text, len(left))
         yield from map(found.__getitem__, some)
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bench import (
+    asleep,
     binding,
     burst,
     bystander,
@@ -77,6 +78,7 @@ class Benchmark:
 
 BENCHMARKS = {
     "calendar": Benchmark(decisions.run, 100),
+    "asleep": Benchmark(asleep.run, 30),
     "instructions": Benchmark(instructions.run, 70),
     "post": Benchmark(post.run, 60),
     "own": Benchmark(own.run, 120),

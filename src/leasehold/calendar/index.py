@@ -14,7 +14,7 @@ from leasehold.calendar.eligible import Eligible
 from leasehold.calendar.outlines import MOST_CELLS, Outlines
 from leasehold.calendar.properties import Answers
 from leasehold.calendar.resources import ResourceTable
-from leasehold.calendar.snapshot import Snapshot
+from leasehold.calendar.snapshot import NOTHING_ADDED, Snapshot
 from leasehold.calendar.store import AllocationStore, owner_keys
 from leasehold.calendar.weighing import FIRST_FIT
 from leasehold.model.windows import to_seconds
@@ -121,7 +121,9 @@ class Calendar:
         if answers is None or answers.table is not self.properties:
             answers = Answers(self.properties)
         eligible = Eligible(self._resources, answers, restricted=bool(self._resources.projects))
-        return Snapshot(demands, self._store, self._outlines, to_seconds(now), eligible, weighers=weighers)
+        seconds = to_seconds(now)
+        asleep = self._resources.asleep().held(seconds) if self._resources.waking else NOTHING_ADDED
+        return Snapshot(demands, self._store, self._outlines, seconds, eligible, weighers=weighers, added=asleep)
 
     def _forget_demands(self) -> None:
         """Drop the demands that no allocation has any more, each time that their number has doubled."""

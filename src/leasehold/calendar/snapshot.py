@@ -36,7 +36,7 @@ _FIRST_ROWS, _MORE_ROWS = 128, 4
 _FEW = 8
 """Below 1/8 of the rows, look up the allocations row by row."""
 _NONE = np.empty(0, np.intp)
-_NOTHING_ADDED = Held(_NONE, np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32))
+NOTHING_ADDED = Held(_NONE, np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32))
 
 
 def instants(window: Window) -> tuple[int, int]:
@@ -75,10 +75,11 @@ class Snapshot:
         *,
         overdue: Rows | None = None,
         weighers: Weighers = FIRST_FIT,
+        added: Held = NOTHING_ADDED,
     ) -> None:
         """Read these tables as of `now`, in seconds since the epoch; `overdue` may be given if it is known already.
 
-        The `weighers` order what would do.
+        The `weighers` order what would do. What is `added` takes resources as stored allocations do.
         """
         self.eligible: Final = eligible
         self._resources = eligible.resources
@@ -90,7 +91,7 @@ class Snapshot:
         # Cached, because one decision has several queries about one window.
         self._touched: _Touching | None = None
         self._own = _NONE
-        self._added = _NOTHING_ADDED
+        self._added = added
         self._weighers = weighers
 
     @property
@@ -347,9 +348,15 @@ class Snapshot:
         """Return the same pool but for this; `own` are the positions of the allocations that are left out."""
         known = self._overdue if overdue is None else overdue
         tables = (self._demands, self._store, self._outlines)
-        other = Snapshot(*tables, self._now, eligible or self.eligible, overdue=known, weighers=self._weighers)
+        other = Snapshot(
+            *tables,
+            self._now,
+            eligible or self.eligible,
+            overdue=known,
+            weighers=self._weighers,
+            added=self._added if added is None else added,
+        )
         other._own = self._own if own is None else own
-        other._added = self._added if added is None else added
         if self._touched is not None and own is None and overdue is None:
             # Every reservation of a lease has the same window, so search all allocations only once.
             other._touched = other._with_added(self._touched.times, self._touched.mask)

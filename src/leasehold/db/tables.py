@@ -103,6 +103,8 @@ resources = table(
     Column("held_for", String(36)),
     Column("projects", JSON(none_as_null=True)),
     Column("owner", String(255)),
+    Column("waking_seconds", Integer),
+    Column("waking_since", UtcDateTime),
     UniqueConstraint("type", "id", "alive"),
     UniqueConstraint("type", "reference", "alive"),
     Index(None, "pool", "generation"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -37,6 +38,21 @@ class Health(StrEnum):
     """Down, for less than the grace period."""
     FAILED = "failed"
     """Down for at least the grace period: other hosts replace it in its allocations."""
+    ASLEEP = "asleep"
+    """Off on purpose: it keeps what is promised on it, and gets new allocations that it is ready for (`Waking`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waking:
+    """How soon a resource that is asleep is ready: it `takes` so long from `begun` on, None: from when it is woken."""
+
+    takes: timedelta
+    begun: datetime | None = None
+
+    def ready_at(self, now: datetime) -> datetime:
+        """Return from when on an allocation may use it that is decided now: never now, as long as it is asleep."""
+        begun = now if self.begun is None else self.begun
+        return max(begun + self.takes, now + timedelta(seconds=1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +122,7 @@ class Resource:
     `membership_reason` is why the last draw failed; None if none has failed since. `held_for` is the best-effort lease
     that it is held for: no other lease may be promised it (decision 0060). `projects` are those that may use it, None
     for all: nobody else is promised it, or told of it (decision 0077). `owner` is the one of them that it belongs to
-    (decision 0108). `region` is the region of this service.
+    (decision 0108). `region` is the region of this service. `waking` is how soon it is ready, None unless it is asleep.
     """
 
     number: int
@@ -135,6 +151,7 @@ class Resource:
     projects: frozenset[str] | None = None
     owner: str | None = None
     region: str | None = None
+    waking: Waking | None = None
 
     @property
     def reservable(self) -> bool:

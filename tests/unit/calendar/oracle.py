@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from leasehold.calendar.index import AllocationColumns
 from leasehold.calendar.search import SlotSpread
+from leasehold.model.windows import from_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from leasehold.model.resource import Resource
+    from leasehold.model.resource import Resource, Waking
 
 MOST_SLOTS = 2**31 - 1
 Times = tuple[int, int]
@@ -58,6 +60,11 @@ class Oracle:
         self.resources = sorted(resources, key=lambda resource: resource.number)
         self.now = now
         self.held = [self._until_released(row) for row in rows if row.end > row.start]
+        self.held += [self._until_ready(each, each.waking) for each in self.resources if each.waking is not None]
+
+    def _until_ready(self, asleep: Resource, waking: Waking) -> Row:
+        ready = 0 if asleep.deleted_at else math.ceil(waking.ready_at(from_seconds(self.now)).timestamp())
+        return Row(0, asleep.number, -1000, ready, 1, None, "", released=False)
 
     def _until_released(self, row: Row) -> Row:
         late = row.end <= self.now and not row.released

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from json import dumps
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from leasehold.db.paging import Listed
 from leasehold.db.tables import resource_properties, resources
 from leasehold.model.membership import Membership
 from leasehold.model.paging import WHOLE, PageRequest
-from leasehold.model.resource import Health, Resource
+from leasehold.model.resource import Health, Resource, Waking
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -79,6 +80,7 @@ def _resource(row: Row[Any], properties: Mapping[str, str], region: str | None) 
         membership=Membership(row.membership or Membership.RESERVATION),
         projects=None if row.projects is None else frozenset(row.projects),
         region=region,
+        waking=None if row.waking_seconds is None else Waking(timedelta(seconds=row.waking_seconds), row.waking_since),
     )
 
 

@@ -73,6 +73,7 @@ def ask_for_pool(
     if after is resource.membership:
         return resource
     refuse_held(type_, resource)
+    refuse_asleep(type_, resource)
     if resource.membership is Membership.RESERVATION:
         _refuse_promised(connection, type_.kind.singular, resource, now)
     add_task_once(connection, driver.task, resource.id, now)
@@ -118,6 +119,13 @@ def refuse_held(type_: ResourceType, resource: Resource) -> None:
             f"{resource.held_for}. Wait until that is granted or has timed out, or delete it."
         )
         raise InUseError(message, details={"leases": [resource.held_for]})
+
+
+def refuse_asleep(type_: ResourceType, resource: Resource) -> None:
+    """Raise InUseError for a resource that is asleep: it has to be awake to be emptied, moved or removed."""
+    if resource.waking is not None:
+        message = f"The {type_.kind.singular} {resource.label} is asleep. Wake it, and try again when it is awake."
+        raise InUseError(message)
 
 
 def _refuse_promised(connection: Connection, singular: str, resource: Resource, now: datetime) -> None:

@@ -402,7 +402,7 @@ def _waits(lease: Lease, part: Reservation, now: datetime) -> Waits:
 def _blocked(
     connection: Connection, jobs: Sequence[Convergence[Any]], there: Sequence[Allocation] | None, now: datetime
 ) -> dict[str, str]:
-    """Return, by reservation, why its start has to wait: earlier leases have not released its resources.
+    """Return, by reservation, why its start has to wait: its resources are asleep, or not released by earlier leases.
 
     What is `there` was read with the lease; None: it was not.
     """
@@ -411,6 +411,10 @@ def _blocked(
         there = unreleased_on(connection, numbers, now) if numbers else []
     reasons = {}
     for job in jobs:
+        asleep = [holding.resource.label for holding in job.holdings if holding.resource.waking is not None]
+        if asleep:
+            reasons[job.name] = f"Waiting until {', '.join(asleep)} is awake"
+            continue
         full = [holding.resource.label for holding in job.holdings if is_full(holding.resource, there, job.name, now)]
         if full:
             reasons[job.name] = f"Waiting for the previous lease to leave {', '.join(full)}"

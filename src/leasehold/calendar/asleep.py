@@ -1,0 +1,50 @@
+"""The resources that are asleep, as allocations of all of each until it is ready."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from leasehold.calendar.demands import EXCLUSIVE
+from leasehold.calendar.sweep import Held
+from leasehold.model.windows import EPOCH
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leasehold.calendar.arrays import Rows, Seconds
+    from leasehold.model.resource import Waking
+
+_NOT_BEGUN = np.iinfo(np.int64).min
+_SECOND = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Asleep:
+    """Their `rows`, how many seconds each `takes`, and when that has `begun`; each of shape (n,)."""
+
+    rows: Rows
+    takes: Seconds
+    begun: Seconds
+
+    @classmethod
+    def of(cls, rows: Rows, waking: Sequence[Waking]) -> Asleep:
+        """Return these rows, each with how soon it is ready."""
+        takes = [int(each.takes.total_seconds()) for each in waking]
+        begun = [_NOT_BEGUN if each.begun is None else -((EPOCH - each.begun) // _SECOND) for each in waking]
+        return cls(rows, np.array(takes, np.int64), np.array(begun, np.int64))
+
+    def held(self, now: int) -> Held:
+        """Return what takes them at a moment, in seconds since the epoch: all of each, from ever until it is ready."""
+        size = self.rows.size
+        ready = np.where(self.begun == _NOT_BEGUN, now, self.begun) + self.takes
+        return Held(
+            self.rows,
+            np.zeros(size, np.int64),
+            np.maximum(ready, now + 1),
+            np.ones(size, np.int64),
+            np.full(size, EXCLUSIVE, np.int32),
+        )

@@ -44,8 +44,20 @@ def test_a_host_is_disabled_for_a_reason_and_enabled_for_the_same(lab: Lab, host
     hypervisors.enable(name, THEIRS)
     assert seen(lab, host) == (False, OURS)
     for _ in range(2):
-        hypervisors.enable(name, OURS)
+        hypervisors.enable(name, "something else", OURS)
         assert seen(lab, host) == (True, None)
+
+
+def test_a_service_reports_again_and_again(lab: Lab, host: Hypervisor) -> None:
+    first = lab.cloud.hypervisors.report(host.service_host)
+    assert first.up
+    assert first.at is not None
+
+    def later() -> bool:
+        now = lab.cloud.hypervisors.report(host.service_host)
+        return now.up and now.at is not None and first.at is not None and now.at > first.at
+
+    wait_for(later, within=60)
 
 
 def test_a_disabled_host_gets_no_servers_and_keeps_those_it_has(lab: Lab, host: Hypervisor) -> None:
@@ -61,6 +73,8 @@ def test_an_unknown_compute_service(lab: Lab) -> None:
     with pytest.raises(CloudPermanentError, match=name):
         lab.cloud.hypervisors.disable(name, OURS)
     lab.cloud.hypervisors.enable(name, OURS)
+    with pytest.raises(CloudPermanentError, match=name):
+        lab.cloud.hypervisors.report(name)
 
 
 def has_left(lab: Lab, server: Server, host: str) -> bool:

@@ -17,7 +17,8 @@ from leasehold.cloud.ports import Cloud, CloudPermanentError, CloudTransientErro
 from leasehold.cloud.sandbox import seed
 from leasehold.cloud.sandbox.boots import BootOrder
 from leasehold.cloud.sandbox.cloud import VERBS, sandbox
-from leasehold.cloud.sandbox.faults import Fault, Faults
+from leasehold.cloud.sandbox.faults import Fault, Faults, verbs_of
+from leasehold.cloud.sandbox.machines import SandboxMachines
 from leasehold.cmd.sandbox import add_commands
 from tests.at_once import first_commit_held
 from tests.boots import begin_boot, claim_boot, land_boot
@@ -130,7 +131,7 @@ def test_every_verb_of_the_ports_can_be_made_to_fail(cloud: SandboxCloud) -> Non
     ports = {name: port for name, port in get_type_hints(Cloud).items() if getattr(cloud, name) is not None}
     verbs = [f"{name}.{verb}" for name, port in ports.items() for verb in vars(port) if not verb.startswith("_")]
     assert "networks.create_floating_ip" in verbs
-    assert sorted(VERBS) == sorted(verbs)
+    assert sorted(VERBS) == sorted([*verbs, *verbs_of(SandboxMachines)])
 
 
 def test_a_database_in_trouble_is_a_cloud_in_trouble(tmp_path: Path) -> None:

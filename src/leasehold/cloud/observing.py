@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         Server,
         ServerGroup,
         Servers,
+        ServiceReport,
     )
 
 Value = TypeVar("Value")
@@ -159,13 +160,17 @@ class _Hypervisors(_Port["Hypervisors"]):
     def find(self, reference: str) -> Hypervisor | None:
         return self._real.find(reference)
 
+    def report(self, service_host: str) -> ServiceReport:
+        return self._real.report(service_host)
+
     def disable(self, service_host: str, reason: str) -> None:
         if any(each.enabled for each in self._behind(service_host)):
             self._withhold("disable", f"host {service_host} is not disabled: {reason}")
 
-    def enable(self, service_host: str, reason: str) -> None:
-        if any(not each.enabled and each.disabled_reason == reason for each in self._behind(service_host)):
-            self._withhold("enable", f"host {service_host} is still disabled: {reason}")
+    def enable(self, service_host: str, *reasons: str) -> None:
+        found = [each for each in self._behind(service_host) if not each.enabled and each.disabled_reason in reasons]
+        if found:
+            self._withhold("enable", f"host {service_host} is still disabled: {found[0].disabled_reason}")
 
     def _behind(self, service_host: str) -> Sequence[Hypervisor]:
         return [each for each in self._real.list() if each.service_host == service_host]

@@ -245,6 +245,14 @@ class StrangersError(BlockedError):
         self.servers = servers
 
 
+@dataclass(frozen=True, slots=True)
+class ServiceReport:
+    """Whether a compute service is up, and when it has last reported that by the cloud's clock; None: never."""
+
+    up: bool
+    at: datetime | None
+
+
 class Hypervisors(Protocol):
     """Compute hosts and their health."""
 
@@ -261,8 +269,14 @@ class Hypervisors(Protocol):
         there is no such compute service.
         """
 
-    def enable(self, service_host: str, reason: str) -> None:
-        """Enable a host that is disabled with exactly this reason; does nothing to any other host."""
+    def enable(self, service_host: str, *reasons: str) -> None:
+        """Enable a host that is disabled with exactly one of these reasons; does nothing to any other host."""
+
+    def report(self, service_host: str) -> ServiceReport:
+        """Return how the compute service is; raises CloudPermanentError when there is none.
+
+        A service stays up for a while after its machine is off: only a later report than the last one says otherwise.
+        """
 
 
 def merged(present: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:

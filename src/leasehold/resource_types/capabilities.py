@@ -17,7 +17,7 @@ from leasehold.model.terms.ending import OnEnd
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from leasehold.cloud.ports import Cloud, CloudTransientError, Server
+    from leasehold.cloud.ports import Cloud, CloudTransientError, Server, ServiceReport
     from leasehold.conf.settings import CloudSettings
     from leasehold.model.caller import Caller
     from leasehold.model.finding import Finding
@@ -130,6 +130,21 @@ class Movable(Placed):
     @abstractmethod
     def room(self, cloud: Cloud, resource: Resource) -> Room:
         """Return what is free for servers on a shared resource; changes nothing. Raises CloudError."""
+
+
+class Resting(Movable):
+    """A resource can be closed while nobody needs it, so that its machine can be switched off; `reopen` opens it."""
+
+    @abstractmethod
+    def close(self, cloud: Cloud, attributes: Mapping[str, Any]) -> str | None:
+        """Let nothing come to a resource any more; return what is on it, or on its way there, such as `2 servers`.
+
+        None: nothing is, and nothing comes until `reopen`. Raises CloudError.
+        """
+
+    @abstractmethod
+    def report(self, cloud: Cloud, attributes: Mapping[str, Any]) -> ServiceReport:
+        """Return whether what makes the resource usable is up, and when it has last said so. Raises CloudError."""
 
 
 class Reporting(Capability):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from leasehold.cloud.ports import Hypervisor, Hypervisors
+    from leasehold.cloud.ports import Hypervisor, Hypervisors, ServiceReport
     from tests.factory import World
 
 pytestmark = pytest.mark.slow
@@ -46,8 +46,11 @@ class Nodes:
     def disable(self, service_host: str, reason: str) -> None:
         self.real.disable(service_host, reason)
 
-    def enable(self, service_host: str, reason: str) -> None:
-        self.real.enable(service_host, reason)
+    def enable(self, service_host: str, *reasons: str) -> None:
+        self.real.enable(service_host, *reasons)
+
+    def report(self, service_host: str) -> ServiceReport:
+        return self.real.report(service_host)
 
 
 def _moved(found: Hypervisor) -> Hypervisor:

@@ -6,11 +6,12 @@ Up to microversion 2.52 hypervisor ids are numbers, as host ids are in v1 (contr
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from leasehold.cloud.ports import CloudPermanentError, Hypervisor
+from leasehold.cloud.ports import CloudPermanentError, Hypervisor, ServiceReport
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,7 +24,7 @@ PATH = "/os-hypervisors"
 SERVICES = "/os-services"
 """Up to microversion 2.52 a service is named by its host and its binary, which needs no id."""
 COMPUTE = "nova-compute"
-ENABLED = "enabled"
+ENABLED, UP = "enabled", "up"
 LONGEST_NUMBER = 9
 """Nova's key holds every number of this many digits; a longer number is not looked up as an id."""
 
@@ -70,13 +71,22 @@ class OpenStackHypervisors:
             body = {"host": service_host, "binary": COMPUTE, "disabled_reason": reason}
             self._nova.call(call, "PUT", f"{SERVICES}/disable-log-reason", VERSION, json=body)
 
-    def enable(self, service_host: str, reason: str) -> None:
-        """Enable a compute service that is disabled with this reason."""
+    def enable(self, service_host: str, *reasons: str) -> None:
+        """Enable a compute service that is disabled with one of these reasons."""
         call = "hypervisors.enable"
         service = self._service(call, service_host)
-        if service is not None and service["status"] != ENABLED and service["disabled_reason"] == reason:
+        if service is not None and service["status"] != ENABLED and service["disabled_reason"] in reasons:
             body = {"host": service_host, "binary": COMPUTE}
             self._nova.call(call, "PUT", f"{SERVICES}/enable", VERSION, json=body)
+
+    def report(self, service_host: str) -> ServiceReport:
+        """Return the state of a compute service; raises CloudPermanentError for an unknown one."""
+        call = "hypervisors.report"
+        service = self._service(call, service_host)
+        if service is None:
+            raise CloudPermanentError(f"nova {call}: there is no compute service on {service_host}")
+        at = service["updated_at"]
+        return ServiceReport(service["state"] == UP, at and datetime.fromisoformat(at).replace(tzinfo=UTC))
 
     def _service(self, call: str, service_host: str) -> Mapping[str, Any] | None:
         rows = self._nova.get(call, SERVICES, VERSION, {"host": service_host, "binary": COMPUTE})["services"]
@@ -118,7 +128,7 @@ def _read(row: Mapping[str, Any], zones: Mapping[str, str]) -> Hypervisor:
         hypervisor_type=row["hypervisor_type"],
         hypervisor_version=row["hypervisor_version"],
         zone=zones.get(host, ""),
-        up=row["state"] == "up",
+        up=row["state"] == UP,
         enabled=row["status"] == ENABLED,
         disabled_reason=row["service"]["disabled_reason"] if row["status"] != ENABLED else None,
     )

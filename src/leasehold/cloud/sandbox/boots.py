@@ -15,6 +15,7 @@ from sqlalchemy import bindparam, delete, insert, select, update
 from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, Flavor, Server
 from leasehold.cloud.sandbox.flavors import find_flavor
 from leasehold.cloud.sandbox.hosts import read_hosts
+from leasehold.cloud.sandbox.machines import IS_UP
 from leasehold.cloud.sandbox.port import MOVING, STILL_THERE
 from leasehold.cloud.sandbox.scheduler import HostState, Needs, choose, needs_of
 from leasehold.cloud.sandbox.tables import aggregates, hints, hypervisors, moves, servers, shelved, suspended, usages
@@ -31,7 +32,7 @@ _MOVE = update(servers).where(servers.c.id == bindparam("server")).values(servic
 USAGES = select(usages).where(usages.c.server_id == bindparam("server"))
 _HINTS = select(hints.c.reservation).where(hints.c.server_id == bindparam("server"))
 _AGGREGATES = select(aggregates.c.name, aggregates.c.metadata)
-_UP = select(hypervisors.c.up).where(hypervisors.c.service_host == bindparam("host"))
+_UP = select(IS_UP).where(hypervisors.c.service_host == bindparam("host"))
 FORGET_PLACE = tuple(
     delete(table).where(table.c.server_id.in_(bindparam("numbers", expanding=True))) for table in (usages, moves)
 )
@@ -111,7 +112,7 @@ def move(connection: Connection, server_id: str, options: FilterOptions, now: da
         raise CloudTransientError(f"{call} is on its way to another host")
     if row["status"] != "ACTIVE":
         raise CloudTransientError(f"{call} is {row['status']}, and only one that is ACTIVE can move")
-    if not connection.execute(_UP, {"host": row["service_host"]}).scalar_one():
+    if not connection.execute(_UP, {"host": row["service_host"], "now": now}).scalar_one():
         raise CloudPermanentError(f"{call} cannot move: its host {row['service_host']} is down")
     used = connection.execute(USAGES, {"server": server_id}).mappings().all()
     needs, request = wants(connection, row, {each["resource_class"]: each["amount"] for each in used})

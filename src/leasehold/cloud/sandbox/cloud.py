@@ -12,6 +12,7 @@ from leasehold.cloud.sandbox.faults import Faults, verbs_of
 from leasehold.cloud.sandbox.flavors import SandboxFlavors
 from leasehold.cloud.sandbox.hypervisors import SandboxHypervisors
 from leasehold.cloud.sandbox.images import SandboxImages
+from leasehold.cloud.sandbox.machines import SandboxMachines
 from leasehold.cloud.sandbox.networks import SandboxNetworks
 from leasehold.cloud.sandbox.placement import SandboxProviders
 from leasehold.cloud.sandbox.port import utc_now
@@ -34,6 +35,7 @@ VERBS: tuple[str, ...] = tuple(
         SandboxProviders,
         SandboxNetworks,
         SandboxActions,
+        SandboxMachines,
     )
     for name in verbs_of(port)
 )
@@ -42,7 +44,7 @@ VERBS: tuple[str, ...] = tuple(
 
 @dataclass(frozen=True, slots=True)
 class SandboxCloud(Cloud):
-    """A cloud whose ports also have the sandbox's controls: boot, fail, recover, faults."""
+    """A cloud whose ports also have the sandbox's controls: boot, fail, recover, machines, faults."""
 
     hypervisors: SandboxHypervisors
     aggregates: SandboxAggregates
@@ -51,6 +53,7 @@ class SandboxCloud(Cloud):
     images: SandboxImages
     providers: SandboxProviders
     networks: SandboxNetworks
+    machines: SandboxMachines
     faults: Faults
 
 
@@ -69,6 +72,7 @@ def sandbox(engine: Engine, *, clock: Callable[[], datetime] = utc_now, faults_i
         images=SandboxImages(engine, faults, clock=clock),
         providers=SandboxProviders(engine, faults, clock=clock),
         networks=SandboxNetworks(engine, faults, clock=clock),
+        machines=SandboxMachines(engine, faults, clock=clock),
         server_groups=None,
         actions=SandboxActions(engine, faults, clock=clock),
         faults=faults,

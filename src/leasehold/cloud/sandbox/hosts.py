@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import bindparam, func, select
 
 from leasehold.cloud.ports import Inventory
+from leasehold.cloud.sandbox.machines import IS_UP
 from leasehold.cloud.sandbox.placement import FIELDS
 from leasehold.cloud.sandbox.port import CONSUMED
 from leasehold.cloud.sandbox.scheduler import HostState, ProviderState
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _HOSTS = (
     select(hypervisors.c.id, hypervisors.c.service_host, providers.c.id.label("provider_id"))
     .join(providers, providers.c.name == hypervisors.c.hypervisor_hostname)
-    .where(hypervisors.c.up, hypervisors.c.enabled)
+    .where(IS_UP, hypervisors.c.enabled)
     .order_by(hypervisors.c.id)
 )
 _TOTAL = select(func.count()).select_from(hypervisors)
@@ -61,7 +62,7 @@ def read_hosts(
             tuple(members[host.service_host]),
             tuple(parts.get(number) or ProviderState(number) for number in _tree(host.provider_id, trees)),
         )
-        for host in connection.execute(_HOSTS)
+        for host in connection.execute(_HOSTS, {"now": now})
     ]
     return found, connection.execute(_TOTAL).scalar_one()
 

@@ -6,18 +6,27 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, delete, insert, or_, select, update
 
-from leasehold.cloud.ports import CloudPermanentError, Hypervisor
+from leasehold.cloud.ports import CloudPermanentError, Hypervisor, ServiceReport
 from leasehold.cloud.sandbox.faults import verb
+from leasehold.cloud.sandbox.machines import IS_UP
 from leasehold.cloud.sandbox.port import Port
-from leasehold.cloud.sandbox.tables import disabled_services, hypervisors
+from leasehold.cloud.sandbox.tables import disabled_services, hypervisors, machines
 from leasehold.db.engine import reading, writing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_ROWS = select(hypervisors, disabled_services.c.reason.label("disabled_reason")).outerjoin(
-    disabled_services, disabled_services.c.service_host == hypervisors.c.service_host
+    from sqlalchemy import Connection, RowMapping
+
+_ROWS = (
+    select(
+        *(IS_UP.label("up") if column is hypervisors.c.up else column for column in hypervisors.c),
+        disabled_services.c.reason.label("disabled_reason"),
+    )
+    .select_from(hypervisors)
+    .outerjoin(disabled_services, disabled_services.c.service_host == hypervisors.c.service_host)
 )
+_SETTLES = select(machines.c.settles_at).where(machines.c.service_host == bindparam("host"))
 _ALL = _ROWS.order_by(hypervisors.c.id)
 _BY_NAME = _ROWS.where(hypervisors.c.hypervisor_hostname == bindparam("reference"))
 _BY_NAME_OR_ID = _ROWS.where(
@@ -35,7 +44,8 @@ _LONGEST_NUMBER = 18
 def to_hypervisor(row: Mapping[Any, Any]) -> Hypervisor:
     """Return the port's value for a row; ids are decimal digits, as Nova's are."""
     values: dict[str, Any] = dict(row)
-    return Hypervisor(**values | {"id": str(row["id"]), "disabled_reason": _reason(row)})
+    given = {"id": str(row["id"]), "up": bool(row["up"]), "disabled_reason": _reason(row)}
+    return Hypervisor(**values | given)
 
 
 def _reason(row: Mapping[Any, Any]) -> str | None:
@@ -51,12 +61,12 @@ class SandboxHypervisors(Port):
     def list(self) -> Sequence[Hypervisor]:
         """Return all hypervisors, by id."""
         with reading(self.engine) as connection:
-            return [to_hypervisor(row) for row in connection.execute(_ALL).mappings()]
+            return [to_hypervisor(row) for row in connection.execute(_ALL, {"now": self.clock()}).mappings()]
 
     @verb
     def find(self, reference: str) -> Hypervisor | None:
         """Return the hypervisor with this id or exact hostname."""
-        values: dict[str, str | int] = {"reference": reference}
+        values: dict[str, Any] = {"reference": reference, "now": self.clock()}
         statement = _BY_NAME
         if _is_number(reference):
             statement = _BY_NAME_OR_ID
@@ -69,7 +79,7 @@ class SandboxHypervisors(Port):
     def disable(self, service_host: str, reason: str) -> None:
         """Disable a host that is enabled; raises CloudPermanentError for an unknown one."""
         with writing(self.engine) as connection:
-            row = connection.execute(_BY_SERVICE, {"service_host": service_host}).mappings().first()
+            row = self._row(connection, service_host)
             if row is None:
                 raise CloudPermanentError(f"sandbox hypervisors.disable: there is no compute service on {service_host}")
             if row["enabled"]:
@@ -79,12 +89,26 @@ class SandboxHypervisors(Port):
                 connection.execute(_SET_ENABLED, {"number": row["id"], "new_enabled": False})
 
     @verb
-    def enable(self, service_host: str, reason: str) -> None:
-        """Enable a host that is disabled with this reason."""
+    def enable(self, service_host: str, *reasons: str) -> None:
+        """Enable a host that is disabled with one of these reasons."""
         with writing(self.engine) as connection:
-            row = connection.execute(_BY_SERVICE, {"service_host": service_host}).mappings().first()
-            if row is not None and _reason(row) == reason:
+            row = self._row(connection, service_host)
+            if row is not None and _reason(row) in reasons:
                 connection.execute(_SET_ENABLED, {"number": row["id"], "new_enabled": True})
+
+    @verb
+    def report(self, service_host: str) -> ServiceReport:
+        """Return now as the last report of a host that is up, and when its machine stopped of another one."""
+        with reading(self.engine) as connection:
+            row = self._row(connection, service_host)
+            stopped = connection.execute(_SETTLES, {"host": service_host}).scalar()
+        if row is None:
+            raise CloudPermanentError(f"sandbox hypervisors.report: there is no compute service on {service_host}")
+        return ServiceReport(bool(row["up"]), self.clock() if row["up"] else stopped)
+
+    def _row(self, connection: Connection, service_host: str) -> RowMapping | None:
+        found = connection.execute(_BY_SERVICE, {"service_host": service_host, "now": self.clock()})
+        return found.mappings().first()
 
     def fail(self, reference: str) -> Hypervisor:
         """Take a host down: no server starts there any more, and monitors see it (contract resources §7.2)."""
@@ -105,7 +129,7 @@ class SandboxHypervisors(Port):
             wanted.append(hypervisors.c.id == int(reference))
         changes = {name: value for name, value in (("up", up), ("enabled", enabled)) if value is not None}
         with writing(self.engine) as connection:
-            row = connection.execute(_ROWS.where(or_(*wanted))).mappings().first()
+            row = connection.execute(_ROWS.where(or_(*wanted)), {"now": self.clock()}).mappings().first()
             if row is None:
                 raise CloudPermanentError(f"sandbox hypervisors: there is no host {reference}")
             if changes:

@@ -75,6 +75,19 @@ disabled_services = _table(
 )
 """Why a compute service is disabled, where a reason was given. Counts only while the hypervisor is not enabled."""
 
+machines = _table(
+    "machines",
+    Column("service_host", NAME, primary_key=True),
+    Column("is_on", Boolean, nullable=False),
+    Column("settles_at", UtcDateTime, nullable=False),
+    Column("seconds", Integer, nullable=False),
+    Column("stuck", Boolean, nullable=False),
+)
+"""The machines of hosts: whether each is to be on, and until when it boots, or shuts down, which take its `seconds`.
+
+One that is stuck accepts every command and does nothing. A host without a row is on.
+"""
+
 aggregates = _table(
     "aggregates",
     Column("id", BigKey, primary_key=True, autoincrement=True),

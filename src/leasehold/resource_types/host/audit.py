@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from leasehold.model.finding import REPAIR, Finding, FindingKind, Mend
 from leasehold.model.membership import Membership
 from leasehold.model.resource import HOST
-from leasehold.resource_types.host.enrolment import DRAWS, TASK
+from leasehold.resource_types.host.enrolment import DRAWS, SLEEPS, TASK
 from leasehold.resource_types.slots.aggregates import of_hosts
 from leasehold.resource_types.slots.names import child_provider
 
@@ -46,15 +46,15 @@ class _Cloud:
 
     def left_disabled(self, host: Resource) -> list[str]:
         """Return what a draw that is over has left of its own reason."""
-        left = not host.membership.moves and host.attributes["service_name"] in self.drawn
-        return ["is still disabled for a draw"] if left else []
+        left = not host.membership.moves and host.waking is None and host.attributes["service_name"] in self.drawn
+        return ["is still disabled for a draw, or as if it were asleep"] if left else []
 
     def wrong(self, host: Resource) -> list[str]:
         """Return what is wrong with a host that no lease has, each as a part of a sentence."""
         name, provider = host.attributes["service_name"], child_provider(host.label)
         said = [] if provider in self.providers else [f"has no provider {provider}"]
         said += self.left_disabled(host)
-        if not host.membership.moves:
+        if not host.membership.moves and host.waking is None:
             said += ["is still claimed at Placement, although nobody empties it"] if host.label in self.claimed else []
         if host.pooled and name not in self.pool and name not in self.leased:
             said.insert(0, "is in no aggregate of ours, so that servers of any project may land on it")
@@ -91,7 +91,7 @@ def _see(look: Look) -> _Cloud:
         leased,
         look.observation.providers,
         frozenset(there),
-        frozenset(each.service_host for each in there.values() if each.disabled_reason == DRAWS),
+        frozenset(each.service_host for each in there.values() if each.disabled_reason in (DRAWS, SLEEPS)),
         look.cloud.providers.claimed(enrolled),
     )
 

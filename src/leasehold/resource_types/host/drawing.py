@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.model.errors import some_of
 from leasehold.resource_types.attempts import do_all
-from leasehold.resource_types.capabilities import Movable
-from leasehold.resource_types.host.enrolment import DRAWS, HostEnrolment
+from leasehold.resource_types.capabilities import Resting
+from leasehold.resource_types.host.enrolment import DRAWS, SLEEPS, HostEnrolment
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from leasehold.cloud.ports import Cloud, Server
+    from leasehold.cloud.ports import Cloud, Server, ServiceReport
     from leasehold.conf.settings import CloudSettings
 
 
@@ -35,15 +35,15 @@ GOING = frozenset({"MIGRATING", "DELETING"})
 """The statuses of servers that leave the host by themselves."""
 
 
-def _spelled(servers: Collection[Server], others: Collection[str]) -> str:
+def spelled(servers: Collection[Server], others: Collection[str]) -> str:
     """Return what is on a host, as a part of a sentence; others are consumers of its provider in Placement."""
     said = [f"{len(servers)} servers"] if servers else []
     said += [f"allocations of other consumers: {some_of(sorted(others))}"] if others else []
     return " and ".join(said)
 
 
-class HostDrawing(HostEnrolment, Movable):
-    """How hosts get into the reservation pool, and out of it."""
+class HostDrawing(HostEnrolment, Resting):
+    """How hosts get into the reservation pool, and out of it; and how they are closed while their machines are off."""
 
     def draw(self, cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any]) -> str | None:
         """Close the host, move its servers away, and once only preemptible ones are on it put it into the free pool.
@@ -62,7 +62,7 @@ class HostDrawing(HostEnrolment, Movable):
             foreign |= cloud.providers.claim_rest(hostname)
         others = foreign - {each.id for each in there}
         if leaving or others:
-            return _spelled(leaving, others)
+            return spelled(leaving, others)
         self.give_provider(cloud, attributes)
         # This drops the claims too; the disabled service keeps the scheduler away until the host is in the free pool.
         self.into_free_pool(cloud, settings, attributes)
@@ -76,6 +76,20 @@ class HostDrawing(HostEnrolment, Movable):
         self.reopen(cloud, attributes)
 
     def reopen(self, cloud: Cloud, attributes: Mapping[str, Any]) -> None:
-        """Enable the compute service, if it is disabled for our reason, and drop our claims."""
-        cloud.hypervisors.enable(attributes["service_name"], DRAWS)
+        """Enable the compute service, if it is disabled for a reason of ours, and drop our claims."""
+        cloud.hypervisors.enable(attributes["service_name"], DRAWS, SLEEPS)
         cloud.providers.release_claims(attributes["hypervisor_hostname"])
+
+    def close(self, cloud: Cloud, attributes: Mapping[str, Any]) -> str | None:
+        """Disable the compute service, claim all that is left of the host, and return what is on it all the same."""
+        host = attributes["service_name"]
+        cloud.hypervisors.disable(host, SLEEPS)
+        foreign = cloud.providers.claim_rest(attributes["hypervisor_hostname"])
+        # After the claims: a boot that came before them is in one of the two.
+        there = cloud.servers.on_host(host)
+        others = foreign - {each.id for each in there}
+        return spelled(there, others) if there or others else None
+
+    def report(self, cloud: Cloud, attributes: Mapping[str, Any]) -> ServiceReport:
+        """Return how the compute service is."""
+        return cloud.hypervisors.report(attributes["service_name"])

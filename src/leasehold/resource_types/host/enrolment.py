@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 TASK = "host"
 """The kind of the task that keeps a host in its aggregate."""
 DRAWS = "Leasehold draws this host into the reservation pool"
-"""Why a compute service is disabled; only one with this reason is enabled again."""
+SLEEPS = "Leasehold has switched this host off until a lease needs it"
+"""Why a compute service is disabled; only one with such a reason is enabled again."""
 
 
 class HostDescription(RequestBody):

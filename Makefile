@@ -73,9 +73,10 @@ compile = $(bin)/uv pip compile --quiet --generate-hashes --universal --python-v
 pins: check-environment ## Resolve the requirements again and write requirements/*.txt
 	$(compile) pyproject.toml -o requirements/runtime.txt
 	$(compile) pyproject.toml --extra bridge -c requirements/runtime.txt -o requirements/bridge.txt
+	$(compile) pyproject.toml --extra redfish -c requirements/runtime.txt -o requirements/redfish.txt
 	$(compile) client/pyproject.toml -c requirements/runtime.txt -o requirements/client.txt
-	$(compile) pyproject.toml client/pyproject.toml --extra bridge --group dev \
-		-c requirements/bridge.txt -c requirements/client.txt -o requirements/dev.txt
+	$(compile) pyproject.toml client/pyproject.toml --extra bridge --extra redfish --group dev \
+		-c requirements/bridge.txt -c requirements/redfish.txt -c requirements/client.txt -o requirements/dev.txt
 	$(compile) --group tools -c requirements/dev.txt -o requirements/tools.txt
 
 # These have nothing to do with one another, nor with ours: each is what one environment of the cloud holds.

@@ -541,6 +541,30 @@ export type LogEventList = {
   next: string;
 };
 
+export type MachineAnswer = {
+  host_id: string;
+  hypervisor_hostname: string;
+  power_class: string;
+  address: string;
+  kept_on: boolean;
+  stage: string;
+  since: string | null;
+  ready_at: string | null;
+  next_start: string | null;
+  failure: string | null;
+  failed_at: string | null;
+};
+
+export type MachineDescription = {
+  power_class: string;
+  address: string;
+  kept_on?: boolean;
+};
+
+export type MachineList = {
+  machines: Array<MachineAnswer>;
+};
+
 export type MaintenanceAnswer = {
   id: string;
   name: string;
@@ -569,6 +593,15 @@ export type MaintenanceCreation = {
 
 export type MaintenanceList = {
   maintenances: Array<MaintenanceAnswer>;
+};
+
+export type MarginAnswer = {
+  power_class: string;
+  wake_seconds: number;
+};
+
+export type MarginList = {
+  margins: Array<MarginAnswer>;
 };
 
 export type NoShowBody = {
@@ -653,6 +686,10 @@ export type OneLease = {
   held?: Array<HeldThen> | null;
 };
 
+export type OneMachine = {
+  machine: MachineAnswer;
+};
+
 export type OneMaintenance = {
   maintenance: MaintenanceAnswer;
 };
@@ -717,6 +754,10 @@ export type OwnedUseAnswer = {
 export type PlannedAnswer = {
   start_date: string;
   end_date: string;
+};
+
+export type PowerReport = {
+  report: Array<SavedAnswer>;
 };
 
 export type PrivacyChange = {
@@ -956,6 +997,18 @@ export type RowsAnswer = {
   capacity: Record<string, Array<number | null>>;
   properties: Record<string, CodedAnswer>;
   reason: CodedAnswer;
+};
+
+export type SavedAnswer = {
+  day: string;
+  power_class: string;
+  zone: string;
+  hours_off: number;
+  kwh: number | null;
+  wakes: number;
+  failed_wakes: number;
+  called_off: number;
+  late_starts: number;
 };
 
 export type SeriesAmendment = {
@@ -1758,6 +1811,59 @@ export interface Operations {
     };
     body: undefined;
     answer: OwnedResourceList;
+  };
+  "GET /v1/power/hosts": {
+    path: {};
+    query: {};
+    body: undefined;
+    answer: MachineList;
+  };
+  "DELETE /v1/power/hosts/{host_id}": {
+    path: {
+      host_id: string;
+    };
+    query: {};
+    body: undefined;
+    answer: void;
+  };
+  "GET /v1/power/hosts/{host_id}": {
+    path: {
+      host_id: string;
+    };
+    query: {};
+    body: undefined;
+    answer: OneMachine;
+  };
+  "PUT /v1/power/hosts/{host_id}": {
+    path: {
+      host_id: string;
+    };
+    query: {};
+    body: MachineDescription;
+    answer: OneMachine;
+  };
+  "POST /v1/power/hosts/{host_id}/wake": {
+    path: {
+      host_id: string;
+    };
+    query: {};
+    body: undefined;
+    answer: OneMachine;
+  };
+  "GET /v1/power/margins": {
+    path: {};
+    query: {};
+    body: undefined;
+    answer: MarginList;
+  };
+  "GET /v1/power/report": {
+    path: {};
+    query: {
+      from?: string;
+      to?: string;
+    };
+    body: undefined;
+    answer: PowerReport;
   };
   "GET /v1/published-offers": {
     path: {};

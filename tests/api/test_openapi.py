@@ -572,6 +572,12 @@ def walk_operators(walk: Walk) -> None:
     walk.ask("GET", f"{TYPE}/candidates", resource_type="physical:host")
     walk.ask("GET", "/v1/audit")
     walk.ask("POST", "/v1/audit", status=202)
+    machine, described = "/v1/power/hosts/{host_id}", {"power_class": "box", "address": "node-1"}
+    assert walk.ask("PUT", machine, described, status=400, host_id="1")["field"] == "power_class"
+    for method, path, status in (("GET", machine, 404), ("DELETE", machine, 404), ("POST", f"{machine}/wake", 404)):
+        walk.ask(method, path, status=status, host_id="1")
+    for path, key in (("hosts", "machines"), ("margins", "margins"), ("report", "report")):
+        assert walk.ask("GET", f"/v1/power/{path}") == {key: []}
 
 
 def walk_drop(walk: Walk) -> None:

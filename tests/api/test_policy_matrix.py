@@ -19,6 +19,7 @@ from leasehold.cloud.sandbox import seed
 from leasehold.cmd.web import ROUTES, get_enforcer, list_rules, make_app
 from leasehold.conf import ConfigurationError
 from leasehold.conf.settings import PolicySettings
+from leasehold.features.power.options import MachineClass, PowerSettings
 from leasehold.leasing.reading import queries
 from leasehold.model.caller import Caller
 from tests.api.conftest import NOW
@@ -87,6 +88,8 @@ EXPECTED: Mapping[str, Let] = {
     "leasehold:audit:get": ADMINS,
     "leasehold:audit:post": ADMINS,
     "leasehold:refusals:get": ADMINS,
+    "leasehold:power:get": ADMINS,
+    "leasehold:power:put": ADMINS,
     "leasehold:forecast:get": ADMINS,
     "leasehold:availability:search": READERS,
     "leasehold:availability:get_properties": READERS,
@@ -153,6 +156,7 @@ WATCH = {"reservation": hosts(), "below": 2}
 LENDING = {"name": "lent", "project_id": "alt", "amount": 1}
 LEASE = {"name": "n", "start_date": "2031-05-02 10:00", "end_date": "2031-05-02 11:00"}
 SERIES = {**LEASE, "rule": "FREQ=DAILY;COUNT=2"}
+MACHINE = {"power_class": "box", "address": "another"}
 OWNER = Caller("owner", "p1")
 
 
@@ -178,6 +182,8 @@ class Site:
         if "host_id" in route.path or ("resource_id" in route.path and "resource_id" not in ids):
             host = self.admin.ask("POST", "/v1/os-hosts", self.new_host()).json["host"]["id"]
             ids |= {"host_id": host, "resource_id": host}
+            if "/power/" in route.path:
+                self.admin.ask("PUT", f"/v1/power/hosts/{host}", {**MACHINE, "address": f"of-{host}"}, headers=V1_3)
         if "subscription_id" in route.path:
             made = self.owner.ask("POST", "/v1/subscriptions", HOOK, headers=V1_2)
             ids["subscription_id"] = made.json["subscription"]["id"]
@@ -324,6 +330,7 @@ BODIES: Mapping[tuple[str, str], Callable[[Site], Any]] = {
     ("POST", "/v1/leases/{lease_id}/swap"): lambda site: {"server": site.server, "servers": [site.server]},
     ("POST", "/v1/os-hosts"): Site.new_host,
     ("PUT", "/v1/os-hosts/{host_id}"): lambda _: {"rack": "b2"},
+    ("PUT", "/v1/power/hosts/{host_id}"): lambda site: {**MACHINE, "address": f"node-{next(site.days)}"},
     ("PATCH", "/v1/os-hosts/properties/{name}"): lambda _: {"private": True},
     ("POST", "/v1/floatingips"): Site.new_address,
     ("POST", "/v1/maintenances"): Site.new_window,
@@ -345,6 +352,12 @@ BODIES: Mapping[tuple[str, str], Callable[[Site], Any]] = {
     ("POST", "/v1/subscriptions/{subscription_id}/replay"): lambda _: {},
 }
 """The body of each request that has one; it is valid, so an allowed request succeeds."""
+
+
+@pytest.fixture
+def service(service: Service) -> Service:
+    """Return the service of the other tests, where machines of one class can be switched."""
+    return replace(service, settings=service.settings.having(PowerSettings(classes=(MachineClass("box"),))))
 
 
 @pytest.fixture

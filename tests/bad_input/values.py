@@ -19,6 +19,7 @@ from tests.bad_input.refusal import (
     HOSTS,
     LEASE,
     LEASES,
+    MACHINE,
     MANY,
     OFFERS,
     PROPERTIES,
@@ -120,6 +121,11 @@ NO_ADDRESS: Values = [
 ]
 NO_PROPERTY: Values = ["x" * 16_001, *OBJECTS]
 WORD = ["x", "1", 1]
+OF_MACHINE: Mapping[str, Values] = {
+    "power_class": [None, "", "none-such", "x" * 65, *NO_TEXT],
+    "address": [None, "", " ", "-o", "--help", "a b", "a\nb", "$(reboot)", "x" * 256, *NO_TEXT],
+    "kept_on": NO_BOOLEAN,
+}
 
 
 @dataclass(frozen=True)
@@ -388,6 +394,7 @@ PLACES: list[Place] = [
     *places("POST", HOSTS, NEW_HOST, {"name": ["x" * 256, *NO_TEXT], "rack": [None, *NO_PROPERTY]}),
     *places("POST", HOSTS, {}, {"id": [1.5, True, "x" * 256, *OBJECTS]}),
     *places("PUT", HOST, {}, {"rack": NO_PROPERTY, "name": WORD}),
+    *places("PUT", MACHINE, {"power_class": "box", "address": "node-1"}, OF_MACHINE),
     *places("PATCH", f"{PROPERTIES}/{{name}}", {}, {"private": NO_BOOLEAN}),
     *places("POST", ADDRESSES, NEW_ADDRESS, {"floating_network_id": NO_NETWORK}),
     *places("POST", ADDRESSES, NETWORK, {"floating_ip_address": NO_ADDRESS}),

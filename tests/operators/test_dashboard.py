@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,8 @@ import pytest
 import requests
 
 from leasehold.features.audit.job import DONE, FAILED, FINDINGS, MENDED, ROUNDS
+from leasehold.features.power.metrics import FAILED as MACHINE_FAILED
+from leasehold.features.power.metrics import SWITCHED, show_margins
 from leasehold.metrics.cloud import OK, count_call
 from leasehold.metrics.event import count_event
 from leasehold.metrics.exposition import served
@@ -90,6 +93,9 @@ def happen_elsewhere() -> None:
     FINDINGS.labels(FindingKind.DRIFT, MENDED).inc()
     for outcome in (DONE, FAILED):
         ROUNDS.labels(outcome).inc()
+    SWITCHED.labels("box", "off").inc()
+    MACHINE_FAILED.labels("box").inc()
+    show_margins({"box": timedelta(minutes=5)})
     for kind in LeaseNews:
         count_event(kind, 0.1)
 

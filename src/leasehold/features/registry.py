@@ -31,6 +31,7 @@ NAMES: Final = (
     "lending",
     "maintenance",
     "owned_resource",
+    "power",
     "preemption",
     "refusal",
     "series",

@@ -26,6 +26,8 @@ class RowState(StrEnum):
     FAILED = "failed"
     DOWN = "down"
     """Down, for less than the grace period."""
+    ASLEEP = "asleep"
+    """It is off, and is woken for its next lease."""
     RETURNING = "returning"
     """It works again, and goes first to those who had lost it."""
     DISABLED = "disabled"
@@ -175,7 +177,7 @@ class Timeline:
     unplaced: Sequence[tuple[int, Unplaced]] = ()
 
 
-_HEALTH = {Health.FAILED: RowState.FAILED, Health.DOWN: RowState.DOWN}
+_HEALTH = {Health.FAILED: RowState.FAILED, Health.DOWN: RowState.DOWN, Health.ASLEEP: RowState.ASLEEP}
 
 
 def state_of(resource: Resource) -> RowState:

@@ -79,6 +79,7 @@ export default /** @type {const} */ ({
   state_ok: "works",
   state_failed: "failed",
   state_down: "down",
+  state_asleep: "asleep, woken for its next lease",
   state_returning: "returning",
   state_disabled: "disabled",
   state_maintenance: "maintenance",

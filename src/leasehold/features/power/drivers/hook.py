@@ -1,0 +1,74 @@
+"""Switches machines by a program of the operator's: `command... WORD ADDRESS`, as Slurm calls its own."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+from leasehold.conf.errors import unusable
+from leasehold.features.power.port import PowerError
+
+if TYPE_CHECKING:
+    from leasehold.cloud.ports import Cloud
+    from leasehold.features.power.options import MachineClass
+
+LONGEST = 300
+"""How much of what a program says is told, in characters."""
+
+
+class HookPower:
+    """Implements `Power`. A program that fails says why on its standard error, which must hold no secrets."""
+
+    def __init__(self, machine_class: MachineClass, _cloud: Cloud) -> None:
+        if not machine_class.command:
+            raise unusable(f"[power:{machine_class.name}] command: name the program that switches the machines.")
+        self._command = machine_class.command
+        self._seconds = machine_class.timeout.total_seconds()
+
+    def is_on(self, address: str) -> bool:
+        """Return what `status` prints: `on` or `off`."""
+        said = self._run("status", address).strip().lower()
+        if said not in ("on", "off"):
+            raise PowerError(f"The program said {said[:LONGEST]!r} of {address}; status has to print on or off.")
+        return said == "on"
+
+    def switch_on(self, address: str) -> None:
+        """Run `on`."""
+        self._run("on", address)
+
+    def shut_down(self, address: str) -> None:
+        """Run `shutdown`."""
+        self._run("shutdown", address)
+
+    def switch_off(self, address: str) -> None:
+        """Run `off`."""
+        self._run("off", address)
+
+    def watts(self, address: str) -> float | None:
+        """Return the number that `watts` prints; None where it prints nothing."""
+        said = self._run("watts", address).strip()
+        try:
+            return float(said) if said else None
+        except ValueError:
+            message = f"The program said {said[:LONGEST]!r} of {address}; watts has to print a number, or nothing."
+            raise PowerError(message) from None
+
+    def _run(self, word: str, address: str) -> str:
+        try:
+            done = subprocess.run(  # noqa: S603 - the operator's own program, without a shell
+                [*self._command, word, address],
+                capture_output=True,
+                check=False,
+                encoding="utf-8",
+                errors="replace",
+                stdin=subprocess.DEVNULL,
+                timeout=self._seconds,
+            )
+        except subprocess.TimeoutExpired:
+            raise PowerError(f"The program did not end within {self._seconds:g} seconds ({word} {address}).") from None
+        except OSError as error:
+            raise PowerError(f"The program could not be run: {error.strerror}.") from None
+        if done.returncode:
+            said = done.stderr.strip()[-LONGEST:]
+            raise PowerError(f"The program ended with {done.returncode} ({word} {address}): {said}")
+        return done.stdout

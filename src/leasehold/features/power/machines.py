@@ -1,0 +1,149 @@
+"""How the machines of hosts are switched: what an administrator says of each, and where each is now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from leasehold.features.power.model import Machine, Sleep, Stage
+from leasehold.features.power.options import PowerSettings
+from leasehold.features.power.rounds import known, margins
+from leasehold.features.power.store import Use, find_machine, forget_machine, open_sleeps, put_machine, use_of
+from leasehold.features.power.use import Host, wake
+from leasehold.leasing.locks import lock
+from leasehold.model.errors import ConflictError, InUseError, InvalidInputError, NotFoundError
+from leasehold.resource_types.capabilities import Resting
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime, timedelta
+
+    from sqlalchemy import Connection
+
+    from leasehold.leasing.service import Service
+    from leasehold.model.resource import Resource
+
+
+@dataclass(frozen=True, slots=True)
+class MachineNow:
+    """A machine, the resource on it, and where it is: `ready_at` is when it can be used at the soonest."""
+
+    machine: Machine
+    resource: Resource
+    sleep: Sleep | None
+    next_start: datetime | None
+    ready_at: datetime | None
+
+    @property
+    def stage(self) -> Stage:
+        """Where it is between on and off."""
+        return Stage.ON if self.sleep is None else self.sleep.stage
+
+    @property
+    def since(self) -> datetime | None:
+        """When that stage began; None for one that never slept, or is on."""
+        each = self.sleep
+        if each is None:
+            return None
+        began = {
+            Stage.CLOSING: each.decided_at,
+            Stage.STOPPING: each.stopped_at,
+            Stage.ASLEEP: each.off_at,
+            Stage.WAKING: each.woken_at,
+            Stage.FAILED: each.cycled_at,
+        }
+        return began.get(each.stage)
+
+
+def list_machines(service: Service, number: int | None = None) -> Sequence[MachineNow]:
+    """Return the machines of enrolled hosts, in the order of these; with `number` that of one alone."""
+    now = service.now()
+    with service.db.reading() as connection:
+        found = known(service, connection)
+        numbers = [each for each in found.machines if number in (None, each)]
+        uses = use_of(connection, numbers, now)
+    return [
+        MachineNow(
+            found.machines[each],
+            resource := found.hosts[each].resource,
+            found.sleeps.get(each),
+            uses.get(each, Use()).next_start,
+            None if resource.waking is None else resource.waking.ready_at(now),
+        )
+        for each in numbers
+    ]
+
+
+def get_machine(service: Service, ident: str) -> MachineNow:
+    """Return the machine of the host with this id; raises NotFoundError where the host, or its machine, is unknown."""
+    found = list_machines(service, _host(service, ident).number)
+    if not found:
+        raise NotFoundError("host_id", ident)
+    return found[0]
+
+
+def set_machine(service: Service, ident: str, power_class: str, address: str, *, kept_on: bool) -> MachineNow:
+    """Say how the machine of a host is switched; what it failed with is forgotten, because a person says that it works.
+
+    Raises NotFoundError, InvalidInputError for a class that is not configured, ConflictError for the address of another
+    machine of the class, and InUseError while it sleeps and is to be switched by something else.
+    """
+    classes = [each.name for each in service.settings.of(PowerSettings).classes]
+    if power_class not in classes:
+        known_ones = f"it has to be {' or '.join(map(repr, classes))}" if classes else "no class is configured"
+        raise InvalidInputError(f"There is no class of machines {power_class!r}; {known_ones}.", field="power_class")
+    host = _host(service, ident)
+    new = Machine(host.number, power_class, address, kept_on)
+
+    def work(connection: Connection) -> None:
+        lock(connection, {host.type_.kind.pool}, service.now)
+        before = find_machine(connection, host.number)
+        moved = before is not None and (before.power_class, before.address) != (power_class, address)
+        if moved and open_sleeps(connection, host.number):
+            raise InUseError(f"The machine of {host.resource.label} is not on; wake it first.", field="address")
+        others = known(service, connection)
+        for number, each in others.machines.items():
+            if number != host.number and (each.power_class, each.address) == (power_class, address):
+                message = f"{others.hosts[number].resource.label} is switched by this address already; send another."
+                raise ConflictError(message, field="address")
+        put_machine(connection, new)
+
+    service.db.transact(work)
+    return get_machine(service, ident)
+
+
+def unset_machine(service: Service, ident: str) -> None:
+    """Forget how the machine of a host is switched; raises NotFoundError, and InUseError while it is not on."""
+    host = _host(service, ident)
+
+    def work(connection: Connection) -> None:
+        lock(connection, {host.type_.kind.pool}, service.now)
+        if find_machine(connection, host.number) is None:
+            raise NotFoundError("host_id", ident)
+        if open_sleeps(connection, host.number):
+            raise InUseError(f"The machine of {host.resource.label} is not on; wake it first.")
+        forget_machine(connection, host.number)
+
+    service.db.transact(work)
+
+
+def wake_machine(service: Service, ident: str) -> MachineNow:
+    """Wake a host now, and return its machine; nothing for one that is on, or wakes up already."""
+    wake(service, _host(service, ident))
+    return get_machine(service, ident)
+
+
+def wake_times(service: Service) -> dict[str, timedelta]:
+    """Return how long the machines of each class take to wake up at most, as far as that is known."""
+    with service.db.reading() as connection:
+        return margins(connection, service.settings.of(PowerSettings))
+
+
+def _host(service: Service, ident: str) -> Host:
+    """Return the host with this id, of whichever type can rest; raises NotFoundError."""
+    with service.db.reading() as connection:
+        hosts = known(service, connection).hosts.values()
+    found = next((each for each in hosts if each.resource.id == ident and isinstance(each.driver, Resting)), None)
+    if found is None:
+        raise NotFoundError("host_id", ident)
+    return found

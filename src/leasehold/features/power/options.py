@@ -1,0 +1,197 @@
+"""Options of sleeping hosts: `[power]`, and a group of its own, `[power:NAME]`, for each class of machines."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, time, timedelta
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from oslo_config import cfg
+
+from leasehold.conf.errors import unusable
+from leasehold.conf.options import YEAR, Options, read_fields, take_defaults
+from leasehold.model.errors import LeaseholdError
+from leasehold.model.properties import Expression, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+EXAMPLE = "NAME"
+"""Under `[power:NAME]` the options of a class are documented."""
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_HOURS = re.compile(r"(?:([a-z]{3})(?:-([a-z]{3}))? )?([0-9]{1,2}):([0-9]{2})-([0-9]{1,2}):([0-9]{2})")
+
+
+@dataclass(frozen=True, slots=True)
+class MachineClass:
+    """How the machines of a class are switched, and what they consume; what is said of it names no credentials."""
+
+    name: str = EXAMPLE
+    driver: str = "hook"
+    endpoint: str = ""
+    username: str = field(default="", repr=False)
+    password: str = field(default="", repr=False)
+    command: tuple[str, ...] = field(default=(), repr=False)
+    verify: str = "true"
+    timeout: timedelta = timedelta(seconds=30)
+    shut_down: timedelta = timedelta(minutes=5)
+    watts_on: float = 0.0
+    watts_off: float = 0.0
+
+
+CLASS_OPTIONS: Sequence[cfg.Opt] = [
+    cfg.StrOpt("driver", help="What switches the machines: redfish, ironic, ipmi, hook or sandbox."),
+    cfg.StrOpt("endpoint", help="The URL of Ironic, for the driver ironic."),
+    cfg.StrOpt("username", secret=True, help="The account at the management controllers, or at Ironic."),
+    cfg.StrOpt("password", secret=True, help="Its password."),
+    cfg.ListOpt(
+        "command",
+        secret=True,
+        help="The program of the driver hook with its arguments. It is run with one of the words status, on, shutdown, "
+        "off and watts, and the address of the machine; status prints on or off, watts a number.",
+    ),
+    cfg.StrOpt(
+        "verify", help="true, false, or the file of the certificates that management controllers are checked by."
+    ),
+    cfg.IntOpt("timeout_seconds", min=1, max=3600, help="Seconds that one command may take."),
+    cfg.IntOpt(
+        "shut_down_seconds", min=0, max=YEAR, help="A machine that shuts down for more seconds is switched off."
+    ),
+    cfg.FloatOpt("watts_on", min=0, help="What a machine consumes while it is on and idle, where it does not tell."),
+    cfg.FloatOpt("watts_off", min=0, help="What a machine consumes while it is off."),
+]
+take_defaults(CLASS_OPTIONS, MachineClass())
+
+
+@dataclass(frozen=True, slots=True)
+class AwakeHours:
+    """Hours of days of the week, 0 for Monday, in which nothing falls asleep; over midnight if they end earlier."""
+
+    days: frozenset[int]
+    start: time
+    end: time
+
+    def contain(self, moment: datetime) -> bool:
+        """Say whether a moment, in the time zone of the hours, is in them; those of a day may end on the next."""
+        if self.start < self.end:
+            return moment.weekday() in self.days and self.start <= moment.time() < self.end
+        before = (moment - timedelta(days=1)).weekday()
+        evening = moment.weekday() in self.days and moment.time() >= self.start
+        return evening or (before in self.days and moment.time() < self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class PowerSettings:
+    """When hosts sleep, and how long they take to wake up; without `classes` none does."""
+
+    classes: tuple[MachineClass, ...] = ()
+    every: timedelta = timedelta(seconds=10)
+    idle: timedelta = timedelta(minutes=30)
+    least_on: timedelta = timedelta(minutes=30)
+    least_off: timedelta = timedelta(hours=1)
+    spares: int = 1
+    spares_by: tuple[str, ...] = ()
+    at_once: int = 10
+    wake_floor: timedelta = timedelta(minutes=2)
+    wake_default: timedelta = timedelta(minutes=15)
+    keep_on: Expression | None = None
+    awake_hours: tuple[AwakeHours, ...] = ()
+    awake_zone: str = "UTC"
+
+    def named(self, name: str) -> MachineClass | None:
+        """Return a class of machines."""
+        return next((each for each in self.classes if each.name == name), None)
+
+    def may_sleep(self, now: datetime) -> bool:
+        """Say whether machines may fall asleep at this moment."""
+        here = now.astimezone(UTC if self.awake_zone == "UTC" else ZoneInfo(self.awake_zone))
+        return not any(each.contain(here) for each in self.awake_hours)
+
+
+def _read(group: Any) -> PowerSettings:
+    try:
+        keep_on = parse(group.keep_on, "keep_on") if group.keep_on else None
+        ZoneInfo(group.awake_zone)
+    except LeaseholdError as error:
+        raise unusable(f"[power] keep_on: {error.message}") from error
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        raise unusable(f"[power] awake_zone: there is no time zone {group.awake_zone!r}; an example is UTC.") from error
+    hours = tuple(_hours(text) for text in group.awake_hours)
+    return read_fields(PowerSettings, group, classes=(), keep_on=keep_on, awake_hours=hours)
+
+
+def _hours(text: str) -> AwakeHours:
+    found = _HOURS.fullmatch(text.strip().lower())
+    try:
+        if found is None:
+            raise ValueError(text)  # noqa: TRY301 - the sentence below is about this as well.
+        first, last, *times = found.groups()
+        start, end = time(int(times[0]), int(times[1])), time(int(times[2]), int(times[3]))
+        begin = 0 if first is None else _DAYS.index(first)
+        stop = (6 if first is None else begin) if last is None else _DAYS.index(last)
+    except ValueError as error:
+        message = f"[power] awake_hours: {text!r} is no time like 'mon-fri 08:00-18:00' or '22:00-06:00'."
+        raise unusable(message) from error
+    return AwakeHours(frozenset((begin + day) % 7 for day in range((stop - begin) % 7 + 1)), start, end)
+
+
+class _PowerOptions(Options[PowerSettings]):
+    """The options of `[power]`, and those of each class that it names."""
+
+    def register(self, conf: cfg.ConfigOpts) -> None:
+        super().register(conf)
+        conf.register_opts(CLASS_OPTIONS, group=f"power:{EXAMPLE}")
+
+    def read_from(self, conf: cfg.ConfigOpts) -> PowerSettings:
+        settings = super().read_from(conf)
+        classes = tuple(self._class(conf, name) for name in dict.fromkeys(conf.power.classes))
+        return replace(settings, classes=classes)
+
+    def _class(self, conf: cfg.ConfigOpts, name: str) -> MachineClass:
+        if not _NAME.fullmatch(name):
+            raise unusable(f"[power] classes: {name!r} is no name of letters, digits, dots, hyphens and underscores.")
+        conf.register_opts(CLASS_OPTIONS, group=f"power:{name}")
+        return read_fields(MachineClass, conf[f"power:{name}"], name=name)
+
+
+OPTIONS = _PowerOptions(
+    "power",
+    [
+        cfg.ListOpt("classes", help="The names of classes of machines that may be switched off; none by default."),
+        cfg.IntOpt(
+            "every_seconds", min=1, max=3600, help="Seconds between two looks of a manager which hosts to switch."
+        ),
+        cfg.IntOpt(
+            "idle_seconds", min=0, max=YEAR, help="Seconds for which a host has to be idle before it is switched off."
+        ),
+        cfg.IntOpt(
+            "least_on_seconds", min=0, max=YEAR, help="Seconds for which a host stays on after it was switched on."
+        ),
+        cfg.IntOpt(
+            "least_off_seconds",
+            min=0,
+            max=YEAR,
+            help="A host is switched off only if nothing needs it for so many seconds and the time to wake it up.",
+        ),
+        cfg.IntOpt("spares", min=0, help="How many idle hosts stay on for requests that begin now."),
+        cfg.ListOpt("spares_by", help="Properties: so many spares stay on for each combination of their values."),
+        cfg.IntOpt(
+            "at_once", min=1, help="How many machines are switched at the same time; a start waits for nothing."
+        ),
+        cfg.IntOpt("wake_floor_seconds", min=1, max=YEAR, help="A host takes at least so many seconds to wake up."),
+        cfg.IntOpt(
+            "wake_default_seconds",
+            min=1,
+            max=YEAR,
+            help="Seconds that a host takes to wake up at most, until ten wakes of its class are known.",
+        ),
+        cfg.StrOpt("keep_on", help='Hosts that match this stay on: ["==", "$$rack", "a1"], with each $ twice.'),
+        cfg.ListOpt("awake_hours", help="When nothing falls asleep: 'mon-fri 08:00-18:00', or without days every day."),
+        cfg.StrOpt("awake_zone", help="The time zone of awake_hours, such as Europe/Berlin."),
+    ],
+    PowerSettings,
+    _read,
+)

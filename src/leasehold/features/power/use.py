@@ -1,0 +1,178 @@
+"""The decisions about sleep, each one transaction: to sleep, to wake up, and that a host is ready, or has failed.
+
+While a host is asleep the calendar lets nothing be promised on it that begins before it could be ready (decision 0140).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from leasehold.db.allocation import leases_on
+from leasehold.db.outbox import put_resource_events
+from leasehold.db.resources.resource import resources_by_number, update_resources
+from leasehold.db.task import LEASE, hurry_task
+from leasehold.db.work import work_of
+from leasehold.features.power.model import LONGEST_REASON, Outcome
+from leasehold.features.power.store import Use, add_sleep, change_sleep, find_machine, open_sleeps, put_machine, use_of
+from leasehold.leasing.locks import lock
+from leasehold.model.event_log import ResourceNews
+from leasehold.model.resource import Health, Waking
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime, timedelta
+
+    from sqlalchemy import Connection
+
+    from leasehold.features.power.model import Sleep
+    from leasehold.leasing.locks import Locks
+    from leasehold.leasing.service import Service
+    from leasehold.model.resource import Resource
+    from leasehold.resource_types.capabilities import Resting
+    from leasehold.resource_types.registry import ResourceType
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A resource whose machine can be switched, with its type and the driver of that."""
+
+    resource: Resource
+    type_: ResourceType
+    driver: Resting
+
+    @property
+    def number(self) -> int:
+        """The number of the resource."""
+        return self.resource.number
+
+    @property
+    def able(self) -> bool:
+        """Whether it may sleep as far as its own state goes: it works, and leases may use it."""
+        each = self.resource
+        return each.reservable and each.health is Health.HEALTHY and each.held_for is None
+
+
+def put_to_sleep(service: Service, host: Host, power_class: str, takes: timedelta, least_off: timedelta) -> bool:
+    """Decide that an idle host sleeps, and say whether it does: something may have been promised on it meanwhile."""
+
+    def work(locks: Locks, now: Host) -> bool:
+        use = use_of(locks.connection, [host.number], locks.now).get(host.number, Use())
+        soon = use.next_start is not None and use.next_start < locks.now + takes + least_off
+        task = work_of(locks.connection, host.driver.task, host.resource.id)
+        busy = task is not None and task.busy(locks.now)
+        if not now.able or use.used or soon or busy or open_sleeps(locks.connection, host.number):
+            return False
+        add_sleep(locks.connection, host.number, power_class, takes, locks.now)
+        _put(locks, now.resource, Waking(takes), Health.ASLEEP)
+        return True
+
+    return _decide(service, host, work, freed=False)
+
+
+def wake(service: Service, host: Host) -> bool:
+    """Decide that a host wakes up, and say whether it has slept."""
+
+    def work(locks: Locks, now: Host) -> bool:
+        sleep = open_sleeps(locks.connection, host.number).get(host.number)
+        waking = now.resource.waking
+        if sleep is None or waking is None or sleep.woken_at is not None:
+            return False
+        change_sleep(locks.connection, sleep.id, woken_at=locks.now)
+        _put(locks, now.resource, replace(waking, begun=locks.now), Health.ASLEEP)
+        return True
+
+    return _decide(service, host, work, freed=True)
+
+
+def expect(service: Service, host: Host, sleep: Sleep, takes: timedelta, **found: object) -> bool:
+    """Record what was `found` of a sleeping machine, and that it takes another time to wake up from now on."""
+
+    def work(locks: Locks, now: Host) -> bool:
+        if now.resource.waking is None:
+            return False
+        change_sleep(locks.connection, sleep.id, takes_seconds=int(takes.total_seconds()), **found)
+        _put(locks, now.resource, replace(now.resource.waking, takes=takes), Health.ASLEEP)
+        return True
+
+    return _decide(service, host, work, freed=True)
+
+
+def ready(service: Service, host: Host, sleep: Sleep, outcome: Outcome) -> int:
+    """Record that a host is as before its sleep, and return how many leases have waited for it.
+
+    One that had failed is only noted; the health check admits it.
+    """
+    late: list[str] = []
+
+    def work(locks: Locks, now: Host) -> bool:
+        late.clear()
+        if now.resource.waking is not None:
+            second = locks.now.replace(microsecond=0)
+            late.extend(leases_on(locks.connection, [host.number], second, second))
+            _put(locks, now.resource, None, Health.HEALTHY)
+        for lease_id in late:
+            hurry_task(locks.connection, LEASE, lease_id, locks.now)
+        kept = Outcome.FAILED if sleep.outcome is Outcome.FAILED else outcome
+        change_sleep(locks.connection, sleep.id, ready_at=locks.now, outcome=kept, late=len(late))
+        return True
+
+    _decide(service, host, work, freed=True)
+    return len(late)
+
+
+def fail(service: Service, host: Host, sleep: Sleep, reason: str) -> None:
+    """Record that a machine has not come up: its host has failed, and the next health check heals its leases."""
+
+    def work(locks: Locks, now: Host) -> bool:
+        if now.resource.waking is None:
+            return False
+        change_sleep(locks.connection, sleep.id, outcome=Outcome.FAILED)
+        _put(locks, now.resource, None, Health.FAILED)
+        distrust(locks.connection, host.number, reason, locks.now)
+        return True
+
+    _decide(service, host, work, freed=False)
+
+
+def distrust(connection: Connection, number: int, reason: str, now: datetime) -> None:
+    """Keep a machine on from now on, until a person says that it works; the first reason stays."""
+    machine = find_machine(connection, number)
+    if machine is not None and machine.failure is None:
+        put_machine(connection, replace(machine, failure=reason[:LONGEST_REASON], failed_at=now))
+
+
+def _put(locks: Locks, resource: Resource, waking: Waking | None, health: Health) -> None:
+    """Write how soon a resource is ready, and its health, with an event if that is another one."""
+    admitted = resource.admitted and health is not Health.FAILED
+    update_resources(
+        locks.connection,
+        [resource.number],
+        locks.next(resource.pool),
+        waking_seconds=None if waking is None else int(waking.takes.total_seconds()),
+        waking_since=None if waking is None else waking.begun,
+        health=health,
+        down_since=locks.now if health is Health.FAILED else None,
+        reservable=admitted,
+        updated_at=locks.now,
+    )
+    if health is not resource.health:
+        after = replace(resource, waking=waking, health=health, admitted=admitted)
+        put_resource_events(locks.connection, ResourceNews.HEALTH, [after], locks.now)
+
+
+def _decide(service: Service, host: Host, work: Callable[[Locks, Host], bool], *, freed: bool) -> bool:
+    """Run `work` on the host as it is, with its pool locked, and move the pool if it returns true."""
+
+    def locked(connection: Connection) -> bool:
+        locks = lock(connection, {host.type_.kind.pool}, service.now)
+        present = resources_by_number(connection, [host.number]).get(host.number)
+        if present is None or present.deleted_at is not None or not work(locks, replace(host, resource=present)):
+            return False
+        locks.move(freed=freed)
+        return True
+
+    done = service.db.transact(locked)
+    if done:
+        service.wake()
+    return done

@@ -1,0 +1,272 @@
+"""Feature F1: hosts that nobody needs are switched off, and no promise ever waits for them."""
+
+from __future__ import annotations
+
+from datetime import datetime, time, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from leasehold.cloud.sandbox.faults import Fault
+from leasehold.features.audit.cloud import Pace, audit_cloud
+from leasehold.features.power.machines import set_machine, unset_machine, wake_machine, wake_times
+from leasehold.features.power.options import AwakeHours
+from leasehold.leasing.resources import resource
+from leasehold.model.errors import InUseError, NotEnoughError
+from leasehold.model.properties import parse
+from leasehold.model.resource import HOST, Health
+from tests.factory import dies_at, hosts, instances
+from tests.features.power.night import CLASS, HOSTS, SHUTS_DOWN, WAKES, Night, night
+from tests.stateful.audit import audit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Night]:
+    with night(tmp_path) as made:
+        yield made
+
+
+def checked(site: Night) -> None:
+    """Check that the database and the cloud agree."""
+    audit(site.world)
+    assert not audit_cloud(site.world.service, Pace(between_looks=0, wait=lambda _: None))
+
+
+def test_an_idle_host_sleeps_and_is_neither_failed_nor_disabled(site: Night) -> None:
+    world = site.world
+    lease = world.lease(hosts(4), start=12, end=13)
+    site.fall_asleep()
+    assert not any(world.cloud.machines.is_on(name) for name in HOSTS)
+    assert not any(each.up for each in world.cloud.hypervisors.list() if each.hypervisor_hostname in HOSTS)
+    site.run_for(hours=2)
+    assert world.holds(lease) == dict.fromkeys(HOSTS, 1)
+    assert not world.get(lease).at_risk
+    assert all(each.reservable for each in world.listed())
+    checked(site)
+
+
+def test_it_wakes_up_in_time_for_its_lease(site: Night) -> None:
+    world = site.world
+    lease = world.lease(hosts(2), start=6, end=7)
+    site.fall_asleep()
+    site.run_until(world.hour(6))
+    assert world.status(lease) == "ACTIVE"
+    assert sorted(site.stages().values()) == ["asleep", "asleep", "on", "on"]
+    assert all(site.stages()[name] == "on" for name in world.holds(lease))
+    server = world.boot(lease)
+    assert server.service_host in world.holds(lease)
+    checked(site)
+    site.run_until(world.hour(7.75))
+    assert world.status(lease) == "TERMINATED"
+    assert set(site.stages().values()) == {"asleep"}
+    checked(site)
+
+
+def test_what_is_asked_for_now_is_offered_as_soon_as_it_is_ready(site: Night) -> None:
+    world = site.world
+    site.fall_asleep()
+    ready = site.machine("cmp-01").ready_at
+    assert ready == world.now() + WAKES + timedelta(seconds=10)
+    hours = (world.now() - world.hour(0)) / timedelta(hours=1)
+    with pytest.raises(NotEnoughError) as refused:
+        world.lease(hosts(3), start=hours, end=hours + 1)
+    nearest = datetime.fromisoformat(refused.value.details["nearest"]["start"])
+    minute = timedelta(minutes=1)
+    assert ready <= nearest < ready + minute, nearest
+    begin = (nearest - world.hour(0)) / timedelta(hours=1)
+    lease = world.lease(hosts(3), start=begin, end=begin + 1)
+    with pytest.raises(NotEnoughError):
+        world.lease(instances(1), start=begin - 1 / 30, end=begin + 1)
+    site.run_until(nearest)
+    assert world.status(lease) == "ACTIVE"
+    checked(site)
+
+
+def test_a_host_is_ready_while_it_wakes_as_soon_as_was_said(site: Night) -> None:
+    world = site.world
+    site.fall_asleep()
+    wake_machine(world.service, world.host("cmp-01").id)
+    woken = world.now()
+    world.clock.advance(minutes=5)
+    hour = timedelta(hours=1)
+    begin = (woken + WAKES + timedelta(minutes=1) - world.hour(0)) / hour
+    lease = world.lease(hosts(), start=begin, end=begin + 1)
+    assert world.holds(lease) == {"cmp-01": 1}
+    site.run_until(world.hour(begin))
+    assert world.status(lease) == "ACTIVE"
+
+
+def test_a_machine_that_never_comes_up_is_replaced_before_the_start(site: Night) -> None:
+    world = site.world
+    lease = world.lease(hosts(1), start=6, end=7)
+    site.fall_asleep()
+    (first,) = world.holds(lease)
+    world.cloud.machines.set(first, stuck=True)
+    site.run_until(world.hour(6) - timedelta(seconds=1))
+    assert world.holds(lease).keys().isdisjoint({first})
+    found = site.machine(first)
+    assert (found.stage, world.host(first).health) == ("failed", Health.FAILED)
+    assert "has not come up" in (found.machine.failure or "")
+    site.run_until(world.hour(6))
+    assert world.status(lease) == "ACTIVE"
+    # Somebody repairs it: it is opened, and admitted by the health check, but sleeps no more until that is said.
+    world.cloud.machines.set(first, stuck=False)
+    world.cloud.machines.switch_on(first)
+    site.run_for(minutes=10)
+    assert (site.stages()[first], world.host(first).health) == ("on", Health.HEALTHY)
+    assert world.host(first).reservable
+    site.run_for(hours=2)
+    assert site.stages()[first] == "on"
+    checked(site)
+    set_machine(world.service, world.host(first).id, CLASS.name, first, kept_on=False)
+    site.run_for(hours=1)
+    assert site.stages()[first] == "asleep"
+
+
+def test_a_machine_that_comes_up_at_the_second_try_is_in_time(site: Night) -> None:
+    world = site.world
+    lease = world.lease(hosts(4), start=6, end=7)
+    site.fall_asleep()
+    world.cloud.faults.set(Fault("machines.switch_on", error="before", remaining=4 * 55))
+    site.run_until(world.hour(6))
+    assert world.status(lease) == "ACTIVE"
+    assert world.holds(lease) == dict.fromkeys(HOSTS, 1)
+
+
+def test_a_machine_that_does_not_shut_down_is_switched_off(site: Night) -> None:
+    site.world.cloud.machines.set("cmp-01", seconds=3600)
+    site.run_for(minutes=20, seconds=10)
+    assert site.stages()["cmp-01"] == "stopping"
+    site.run_for(seconds=SHUTS_DOWN.total_seconds() + 30)
+    assert site.stages()["cmp-01"] == "asleep"
+
+
+def test_a_machine_that_cannot_be_switched_stays_on_and_open(site: Night) -> None:
+    world = site.world
+    world.cloud.machines.set("cmp-01", stuck=True)
+    site.run_for(hours=1)
+    found = site.machine("cmp-01")
+    assert (found.stage, found.machine.failure) == (
+        "on",
+        "It could not be switched off: It stays on, whatever it is told.",
+    )
+    assert world.host("cmp-01").reservable
+    checked(site)
+    site.run_for(hours=1)
+    assert site.stages()["cmp-01"] == "on"
+
+
+def test_a_host_with_servers_stays_on(site: Night) -> None:
+    world = site.world
+    world.with_preemptibles()
+    server = world.cloud.servers.boot("spot", "alt", "m1.small", preemptible=True)
+    site.run_for(hours=1)
+    assert site.stages()[str(server.service_host)] == "on"
+    assert server.id in world.servers()
+    checked(site)
+
+
+def test_what_is_promised_while_it_falls_asleep_is_kept(site: Night) -> None:
+    """A lease far enough ahead may be granted at any moment; the machine is back in time."""
+    world = site.world
+    site.run_for(minutes=20)
+    assert set(site.stages().values()) <= {"closing", "stopping"}
+    ready = site.machine("cmp-01").ready_at
+    assert ready is not None
+    begin = (ready - world.hour(0)) / timedelta(hours=1) + 1 / 60
+    lease = world.lease(hosts(4), start=begin, end=begin + 1)
+    site.run_until(world.hour(begin))
+    assert world.status(lease) == "ACTIVE"
+
+
+@pytest.mark.parametrize("number", range(1, 12))
+def test_whoever_dies_at_any_call_the_next_one_goes_on(site: Night, number: int) -> None:
+    world = site.world
+    lease = world.lease(hosts(1), start=4, end=5)
+    (name,) = world.holds(lease)
+    for other in set(HOSTS) - {name}:
+        unset_machine(world.service, world.host(other).id)
+    site.run_for(minutes=19, seconds=50)
+    left = number
+    while world.now() < world.hour(4):
+        world.clock.advance(seconds=10)
+        if left and dies_at(world, left, site.rounds.run):
+            left = 0
+        site.step()
+    assert world.status(lease) == "ACTIVE"
+    assert world.holds(lease) == {name: 1}
+    checked(site)
+
+
+def test_margins_are_learned(tmp_path: Path) -> None:
+    with night(tmp_path, least_off=timedelta(0), idle=timedelta(minutes=1)) as site:
+        service = site.world.service
+        assert wake_times(service) == {"box": WAKES + timedelta(seconds=10)}
+        for _ in range(3):
+            site.run_for(minutes=20)
+            assert set(site.stages().values()) == {"asleep"}
+            for name in HOSTS:
+                wake_machine(service, site.world.host(name).id)
+            site.run_for(minutes=3)
+        # They take 120 seconds, which is seen at a round.
+        found = wake_times(service)["box"] - timedelta(seconds=10)
+        assert timedelta(seconds=1.25 * 120) <= found <= timedelta(seconds=1.25 * 140)
+
+
+def test_spares_stay_on_and_wake_up_for_others(tmp_path: Path) -> None:
+    with night(tmp_path, spares=1, spares_by=("rack",)) as site:
+        world = site.world
+        for name in HOSTS:
+            rack = "a" if name in HOSTS[:2] else "b"
+            resource.change(world.service, HOST, world.host(name).id, {"rack": rack})
+        site.run_for(hours=1)
+        assert site.stages() == {"cmp-01": "on", "cmp-02": "asleep", "cmp-06": "on", "cmp-07": "asleep"}
+        hours = (world.now() - world.hour(0)) / timedelta(hours=1)
+        world.active(hosts(1), start=hours, end=hours + 5)
+        site.run_for(minutes=10)
+        assert sorted(site.stages().values()) == ["asleep", "on", "on", "on"]
+
+
+def test_nothing_sleeps_in_awake_hours_or_if_it_is_to_stay_on(tmp_path: Path) -> None:
+    day = AwakeHours(frozenset(range(7)), time(8), time(12))
+    with night(tmp_path, awake_hours=(day,), keep_on=parse('["==", "$hypervisor_hostname", "cmp-06"]', "")) as site:
+        # It is nine o'clock.
+        site.run_until(site.world.hour(2.9))
+        assert set(site.stages().values()) == {"on"}
+        site.run_until(site.world.hour(3.2))
+        assert site.stages() == {"cmp-01": "asleep", "cmp-02": "asleep", "cmp-06": "on", "cmp-07": "asleep"}
+
+
+def test_a_host_that_sleeps_is_not_moved_or_removed(site: Night) -> None:
+    world = site.world
+    site.fall_asleep()
+    host = world.host("cmp-01")
+    with pytest.raises(InUseError, match="is asleep"):
+        world.move("cmp-01", "shared")
+    with pytest.raises(InUseError, match="is asleep"):
+        resource.remove(world.service, HOST, host.id)
+    with pytest.raises(InUseError, match="wake it first"):
+        unset_machine(world.service, host.id)
+    wake_machine(world.service, host.id)
+    site.run_for(minutes=5)
+    resource.remove(world.service, HOST, host.id)
+
+
+def test_few_machines_are_switched_at_once_but_no_start_waits(tmp_path: Path) -> None:
+    names = ("cmp-01", "cmp-02", "cmp-05", "cmp-06", "cmp-07", "cmp-09")
+    with night(tmp_path, names, at_once=2) as site:
+        world = site.world
+        lease = world.lease(hosts(6), start=8, end=9)
+        for _ in range(12):
+            site.run_for(minutes=5)
+            under_way = [each for each in site.stages().values() if each not in ("on", "asleep")]
+            assert len(under_way) <= 2
+        assert set(site.stages().values()) == {"asleep"}
+        site.run_until(world.hour(8))
+        assert world.status(lease) == "ACTIVE"

@@ -143,6 +143,10 @@ class Resting(Movable):
         """
 
     @abstractmethod
+    def is_closed(self, cloud: Cloud, attributes: Mapping[str, Any]) -> bool:
+        """Return whether `close` has closed a resource, and nothing has opened it since. Raises CloudError."""
+
+    @abstractmethod
     def report(self, cloud: Cloud, attributes: Mapping[str, Any]) -> ServiceReport:
         """Return whether what makes the resource usable is up, and when it has last said so. Raises CloudError."""
 

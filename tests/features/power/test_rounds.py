@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, time, timedelta
+from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import delete, update
 
 from leasehold.cloud.sandbox.faults import Fault
+from leasehold.db.tables import pools, resources
 from leasehold.features.audit.cloud import Pace, audit_cloud
+from leasehold.features.power.job import jobs
 from leasehold.features.power.machines import set_machine, unset_machine, wake_machine, wake_times
-from leasehold.features.power.options import AwakeHours
+from leasehold.features.power.options import AwakeHours, PowerSettings
+from leasehold.features.power.rounds import Rounds
+from leasehold.features.power.store import sleeps
 from leasehold.leasing.resources import resource
 from leasehold.model.errors import InUseError, NotEnoughError
 from leasehold.model.properties import parse
 from leasehold.model.resource import HOST, Health
-from tests.factory import dies_at, hosts, instances
+from tests.factory import at_call, dies_at, hosts, instances
 from tests.features.power.night import CLASS, HOSTS, SHUTS_DOWN, WAKES, Night, night
 from tests.stateful.audit import audit
 
@@ -270,3 +277,93 @@ def test_few_machines_are_switched_at_once_but_no_start_waits(tmp_path: Path) ->
         assert set(site.stages().values()) == {"asleep"}
         site.run_until(world.hour(8))
         assert world.status(lease) == "ACTIVE"
+
+
+def test_a_machine_whose_address_is_another_ones_is_noticed_and_that_is_switched_on_again(tmp_path: Path) -> None:
+    """Nobody can know it before; but it happens once, and the host that was switched off by mistake comes back."""
+    with night(tmp_path) as site:
+        world = site.world
+        lease = world.active(instances(1), end=20)
+        (used,) = world.holds(lease)
+        other = next(name for name in HOSTS if name != used)
+        for name in HOSTS:
+            unset_machine(world.service, world.host(name).id)
+        set_machine(world.service, world.host(other).id, CLASS.name, used, kept_on=False)
+        site.run_for(minutes=40)
+        assert world.cloud.machines.is_on(used)
+        found = site.machine(other)
+        assert (found.stage, found.machine.failure) == (
+            "on",
+            "It could not be switched off: Its address switches another machine.",
+        )
+        assert world.host(other).reservable
+        site.run_for(hours=2)
+        assert world.cloud.machines.is_on(used)
+
+
+def test_no_power_is_taken_from_a_host_that_somebody_has_opened(site: Night) -> None:
+    world = site.world
+    for name in HOSTS:
+        world.cloud.machines.set(name, seconds=7200)
+    site.run_for(minutes=21)
+    assert site.stages()["cmp-01"] == "stopping"
+    host = world.host("cmp-01")
+    host_type = world.service.types.get(HOST)
+    host_type.driver.reopen(world.cloud, host.attributes)  # type: ignore[attr-defined]  # hosts can be opened
+    world.with_preemptibles()
+    server = world.cloud.servers.boot("spot", "alt", "m1.small", preemptible=True)
+    assert server.service_host == "cmp-01"
+    site.run_for(minutes=10)
+    assert world.cloud.machines.is_on("cmp-01")
+    assert server.id in world.servers()
+    assert "There is 1 servers." in (site.machine("cmp-01").machine.failure or "")
+
+
+def test_of_two_managers_none_shuts_down_what_the_other_one_opens(site: Night) -> None:
+    world = site.world
+    for name in HOSTS[1:]:
+        unset_machine(world.service, world.host(name).id)
+    site.run_for(minutes=20)
+    assert site.stages() == {"cmp-01": "closing"}
+    other = Rounds(world.service)
+
+    def meanwhile() -> None:
+        wake_machine(world.service, world.host("cmp-01").id)
+        other.run()
+
+    # The first one has proved that the host is empty when the other one opens it.
+    assert at_call(world, 1, site.rounds.run, meanwhile, "servers.on_host")
+    site.run_for(minutes=5)
+    assert site.stages() == {"cmp-01": "on"}
+    assert world.cloud.machines.is_on("cmp-01")
+    checked(site)
+
+
+@pytest.mark.parametrize("hours", [1.25, 6])
+def test_a_database_that_went_back_finds_those_that_sleep(site: Night, hours: float) -> None:
+    """A backup from before they fell asleep says that they are on; they are down, and closed by us.
+
+    Those that may sleep are put to sleep again, and are so already; the others are woken.
+    """
+    world = site.world
+    lease = world.lease(hosts(4), start=hours, end=7)
+    site.fall_asleep()
+    world.execute(delete(sleeps))
+    awake = {"health": Health.HEALTHY, "waking_seconds": None, "waking_since": None}
+    world.execute(update(resources).values(**awake, generation=resources.c.generation + 100))
+    world.execute(update(pools).values(generation=pools.c.generation + 100, nonces=""))
+    site.run_for(minutes=10)
+    assert set(site.stages().values()) == {"on" if hours < 2 else "asleep"}
+    assert all(each.reservable for each in world.listed())
+    site.run_until(world.hour(hours))
+    assert world.status(lease) == "ACTIVE"
+    checked(site)
+
+
+def test_hosts_that_sleep_without_anybody_to_wake_them_are_complained_of(site: Night) -> None:
+    site.fall_asleep()
+    nobody = replace(site.world.service, settings=site.world.service.settings.having(PowerSettings()))
+    (job,) = jobs(nobody)
+    assert job.run(Event()) == len(HOSTS)
+    (job,) = jobs(site.world.service)
+    assert job.turn is not None

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from leasehold.db.resources.resource import find_resource
 from leasehold.features.power.model import Machine, Sleep, Stage
 from leasehold.features.power.options import PowerSettings
-from leasehold.features.power.rounds import known, margins
+from leasehold.features.power.rounds import known, margins, resting
 from leasehold.features.power.store import Use, find_machine, forget_machine, open_sleeps, put_machine, use_of
 from leasehold.features.power.use import Host, wake
 from leasehold.leasing.locks import lock
 from leasehold.model.errors import ConflictError, InUseError, InvalidInputError, NotFoundError
-from leasehold.resource_types.capabilities import Resting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -142,8 +142,8 @@ def wake_times(service: Service) -> dict[str, timedelta]:
 def _host(service: Service, ident: str) -> Host:
     """Return the host with this id, of whichever type can rest; raises NotFoundError."""
     with service.db.reading() as connection:
-        hosts = known(service, connection).hosts.values()
-    found = next((each for each in hosts if each.resource.id == ident and isinstance(each.driver, Resting)), None)
-    if found is None:
-        raise NotFoundError("host_id", ident)
-    return found
+        for name, parts in resting(service).items():
+            found = find_resource(connection, name, ident)
+            if found is not None:
+                return Host(found, *parts)
+    raise NotFoundError("host_id", ident)

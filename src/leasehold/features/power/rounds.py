@@ -8,27 +8,26 @@ from __future__ import annotations
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import timedelta
-from functools import partial
 from typing import TYPE_CHECKING
 
 from leasehold.cloud.ports import CloudError
-from leasehold.db.resources.resource import list_resources
+from leasehold.db.resources.resource import resources_by_number
 from leasehold.features.power.drivers import load_power
-from leasehold.features.power.metrics import FAILED, LATE, SWITCHED, show_margins
-from leasehold.features.power.model import Outcome, Stage, margin
+from leasehold.features.power.metrics import show_margins
+from leasehold.features.power.model import Stage, margin
 from leasehold.features.power.options import PowerSettings
 from leasehold.features.power.plan import Candidate, Conditions, plan
 from leasehold.features.power.port import PowerError
-from leasehold.features.power.store import Use, awake_since, change_sleep, open_sleeps, read_machines, use_of, wakes_of
-from leasehold.features.power.use import Host, distrust, expect, fail, put_to_sleep, ready, wake
-from leasehold.leasing.healing.heal import heal_leases
+from leasehold.features.power.step import Step
+from leasehold.features.power.store import Use, awake_since, open_sleeps, read_machines, use_of, wakes_of
+from leasehold.features.power.use import Host, adopt, expect, put_to_sleep, wake
 from leasehold.model.properties import matches
+from leasehold.model.resource import Health
 from leasehold.resource_types.capabilities import Resting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
+    from datetime import datetime, timedelta
     from threading import Event
 
     from sqlalchemy import Connection
@@ -37,13 +36,9 @@ if TYPE_CHECKING:
     from leasehold.features.power.options import MachineClass
     from leasehold.features.power.port import Power
     from leasehold.leasing.service import Service
+    from leasehold.resource_types.registry import ResourceType
 
 log = logging.getLogger(__name__)
-
-CLOSED_WITHIN = timedelta(minutes=5)
-"""A host that cannot be closed for so long stays on."""
-OFF_WITHIN = timedelta(minutes=15)
-"""A machine that cannot be switched off for so long after its time to shut down is not trusted, and stays on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,19 +52,20 @@ class Known:
 
 def known(service: Service, connection: Connection) -> Known:
     """Read the machines of classes that are configured, and whose hosts are enrolled."""
-    settings = service.settings.of(PowerSettings)
-    types = [(type_, driver) for type_, driver in service.types.movable() if isinstance(driver, Resting)]
+    settings, found, types = service.settings.of(PowerSettings), read_machines(connection), resting(service)
     hosts = {
-        each.number: Host(each, type_, driver)
-        for type_, driver in types
-        for each in list_resources(connection, type_.name)
+        number: Host(each, *types[each.type])
+        for number, each in sorted(resources_by_number(connection, found).items())
+        if each.deleted_at is None and each.type in types
     }
-    machines = {
-        number: each
-        for number, each in read_machines(connection).items()
-        if number in hosts and settings.named(each.power_class) is not None
-    }
+    machines = {each: found[each] for each in hosts if settings.named(found[each].power_class) is not None}
     return Known(machines, hosts, open_sleeps(connection))
+
+
+def resting(service: Service) -> dict[str, tuple[ResourceType, Resting]]:
+    """Return by name the types whose resources can sleep, with their drivers."""
+    types = service.types.movable()
+    return {type_.name: (type_, driver) for type_, driver in types if isinstance(driver, Resting)}
 
 
 def margins(connection: Connection, settings: PowerSettings) -> dict[str, timedelta]:
@@ -111,14 +107,14 @@ class Rounds:
         with ThreadPoolExecutor(self._settings.at_once, thread_name_prefix="power") as threads:
             list(threads.map(_attempt, filter(None, steps)))
 
-    def _step(self, found: Known, number: int, times: Mapping[str, timedelta]) -> _Step | None:
+    def _step(self, found: Known, number: int, times: Mapping[str, timedelta]) -> Step | None:
         machine, host = found.machines.get(number), found.hosts.get(number)
         machine_class = None if machine is None else self._settings.named(machine.power_class)
         if machine is None or host is None or machine_class is None:
             log.error("Resource %s sleeps, and its machine cannot be switched: is its class still configured?", number)
             return None
         takes, power = times[machine_class.name], self.power_of(machine_class)
-        return _Step(self.service, machine, machine_class, host, found.sleeps[number], power, takes)
+        return Step(self.service, machine, machine_class, host, found.sleeps[number], power, takes)
 
     def _decide(self) -> None:
         """Let those wake up that are needed soon, and those sleep that nobody needs."""
@@ -132,6 +128,7 @@ class Rounds:
         ]
         show_margins(times)
         _keep_margins(service, found, times)
+        self._adopt(found, times)
         planned = plan(candidates, _conditions(settings), now, may_sleep=settings.may_sleep(now))
         for number in planned.wake:
             if wake(service, found.hosts[number]):
@@ -142,6 +139,21 @@ class Rounds:
                 takes = times[machine_class.name] + machine_class.shut_down + settings.every
                 if put_to_sleep(service, found.hosts[number], machine_class.name, takes, settings.least_off):
                     log.info("%s is to sleep.", found.hosts[number].resource.label)
+
+    def _adopt(self, found: Known, times: Mapping[str, timedelta]) -> None:
+        """Wake those that are down because they sleep, although the database, which went back, does not know that."""
+        for number, machine in found.machines.items():
+            host = found.hosts[number]
+            if host.resource.health not in (Health.DOWN, Health.FAILED) or machine.failure or number in found.sleeps:
+                continue
+            try:
+                closed = host.driver.is_closed(self.service.cloud, host.resource.attributes)
+            except CloudError as error:
+                log.warning("Whether %s sleeps is not known: %s", host.resource.label, error)
+            else:
+                takes = times[machine.power_class]
+                if closed and adopt(self.service, host, machine.power_class, takes):
+                    log.warning("%s is asleep, and the database did not know it: it wakes up.", host.resource.label)
 
     def _candidate(
         self, found: Known, number: int, times: Mapping[str, timedelta], use: Use, on_since: datetime | None
@@ -163,6 +175,16 @@ class Rounds:
         )
 
 
+def tell_sleepers(service: Service) -> int:
+    """Complain of hosts that sleep where no class of machines is configured, and return how many there are."""
+    with service.db.reading() as connection:
+        sleepers = open_sleeps(connection)
+    if sleepers:
+        text = "%s hosts sleep, and nothing wakes them: name the classes of their machines in [power] classes."
+        log.error(text, len(sleepers))
+    return len(sleepers)
+
+
 def _keep_margins(service: Service, found: Known, times: Mapping[str, timedelta]) -> None:
     """Let those that are off promise what their class takes now, if that has become longer."""
     for number, sleep in found.sleeps.items():
@@ -177,7 +199,7 @@ def _conditions(settings: PowerSettings) -> Conditions:
     )
 
 
-def _attempt(step: _Step) -> None:
+def _attempt(step: Step) -> None:
     """Do what a sleep needs next; what fails is done again in the next round."""
     try:
         step.go_on()
@@ -185,135 +207,3 @@ def _attempt(step: _Step) -> None:
         log.warning("%s does not go on yet (%s): %s", step.label, step.sleep.stage, error)
     except Exception:
         log.exception("A bug: %s does not go on (%s)", step.label, step.sleep.stage)
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """One sleep under way, and all that it takes to go on with it; a machine that is off `takes` so long to wake up."""
-
-    service: Service
-    machine: Machine
-    machine_class: MachineClass
-    host: Host
-    sleep: Sleep
-    power: Power
-    takes: timedelta
-
-    @property
-    def label(self) -> str:
-        """The name that people know the host by."""
-        return self.host.resource.label
-
-    def go_on(self) -> None:
-        """Do what the sleep needs next; raises CloudError and PowerError."""
-        if self.sleep.stage is Stage.CLOSING or (self.sleep.stage is Stage.WAKING and self.sleep.stopped_at is None):
-            self._close()
-        elif self.sleep.off_at is None:
-            self._stop()
-        else:
-            self._wake()
-
-    def _close(self) -> None:
-        """Close the host and shut its machine down; it stays on if anything is on it, or somebody needs it."""
-        since = self.service.now() - self.sleep.decided_at
-        if self.sleep.woken_at is not None:
-            self._call_off("somebody needs it")
-            return
-        try:
-            users = self.host.driver.close(self.service.cloud, self.host.resource.attributes)
-        except CloudError as error:
-            if since < CLOSED_WITHIN:
-                raise
-            users = f"an error, so that it cannot be closed: {error}"
-        if users is not None:
-            self._call_off(f"there is {users}")
-            return
-        watts = self.power.watts(self.machine.address)
-        self._note(stopped_at=self.service.now(), watts=watts)
-        self.power.shut_down(self.machine.address)
-        SWITCHED.labels(self.machine_class.name, "off").inc()
-
-    def _call_off(self, why: str) -> None:
-        self._open()
-        ready(self.service, self.host, self.sleep, Outcome.CALLED_OFF)
-        log.info("%s stays on: %s.", self.label, why)
-
-    def _stop(self) -> None:
-        """Wait until the machine is off; it is switched off when its time to shut down is over."""
-        now, stopped_at = self.service.now(), self.sleep.stopped_at or self.sleep.decided_at
-        late = now - stopped_at - self.machine_class.shut_down
-        try:
-            if not self.power.is_on(self.machine.address):
-                self._is_off(now)
-            elif late >= timedelta(0):
-                self.power.switch_off(self.machine.address)
-        except PowerError as error:
-            if late < OFF_WITHIN:
-                raise
-            self._give_up(str(error))
-        else:
-            if late >= OFF_WITHIN and self.sleep.off_at is None:
-                self._give_up("It stays on, whatever it is told.")
-
-    def _is_off(self, now: datetime) -> None:
-        """Record that the machine is off: from now on it takes less time to wake it up."""
-        report = self.host.driver.report(self.service.cloud, self.host.resource.attributes)
-        expect(self.service, self.host, self.sleep, self.takes, off_at=now, reported_at=report.at)
-
-    def _give_up(self, why: str) -> None:
-        """Let a machine be that cannot be switched off: it is on, and its host is opened again."""
-        reason = f"It could not be switched off: {why}"
-        self.service.db.transact(partial(distrust, number=self.host.number, reason=reason, now=self.service.now()))
-        FAILED.labels(self.machine_class.name).inc()
-        self._call_off(reason)
-
-    def _wake(self) -> None:
-        """Switch the machine on, and open its host when that has reported anew."""
-        attributes = self.host.resource.attributes
-        report = self.host.driver.report(self.service.cloud, attributes)
-        anew = report.at is not None and (self.sleep.reported_at is None or report.at > self.sleep.reported_at)
-        if report.up and anew:
-            self._open()
-            self._is_ready()
-            return
-        now, woken_at = self.service.now(), self.sleep.woken_at or self.sleep.decided_at
-        tried = now - (self.sleep.cycled_at or woken_at)
-        if self.sleep.stage is Stage.FAILED:
-            return
-        if tried > self.sleep.takes:
-            self._again(now)
-        elif not self.power.is_on(self.machine.address):
-            self.power.switch_on(self.machine.address)
-            SWITCHED.labels(self.machine_class.name, "on").inc()
-
-    def _again(self, now: datetime) -> None:
-        """Take the power from a machine that has not come up, once; after that it has failed."""
-        if self.sleep.cycled_at is None:
-            self._note(cycled_at=now)
-            log.warning("%s has not come up in time: it is switched off and on again.", self.label)
-            self.power.switch_off(self.machine.address)
-            return
-        seconds = int((now - (self.sleep.woken_at or now)).total_seconds())
-        reason = f"It has not come up within {seconds} seconds, although it was switched off and on again."
-        log.error("%s is not trusted any more, and its leases get other hosts. %s", self.label, reason)
-        fail(self.service, self.host, self.sleep, reason)
-        heal_leases(self.service)
-        FAILED.labels(self.machine_class.name).inc()
-
-    def _is_ready(self) -> None:
-        late = ready(self.service, self.host, self.sleep, Outcome.READY)
-        if late:
-            LATE.inc(late)
-            log.error("%s was not ready in time: %s leases started late.", self.label, late)
-        else:
-            log.info("%s is awake.", self.label)
-
-    def _open(self) -> None:
-        self.host.driver.reopen(self.service.cloud, self.host.resource.attributes)
-
-    def _note(self, **values: object) -> None:
-        self.service.db.transact(partial(_change, self.sleep.id, values))
-
-
-def _change(ident: int, values: Mapping[str, object], connection: Connection) -> None:
-    change_sleep(connection, ident, **values)

@@ -13,7 +13,7 @@ from leasehold.db.outbox import put_resource_events
 from leasehold.db.resources.resource import resources_by_number, update_resources
 from leasehold.db.task import LEASE, hurry_task
 from leasehold.db.work import work_of
-from leasehold.features.power.model import LONGEST_REASON, Outcome
+from leasehold.features.power.model import LONGEST_REASON, Outcome, Stage
 from leasehold.features.power.store import Use, add_sleep, change_sleep, find_machine, open_sleeps, put_machine, use_of
 from leasehold.leasing.locks import lock
 from leasehold.model.event_log import ResourceNews
@@ -70,6 +70,33 @@ def put_to_sleep(service: Service, host: Host, power_class: str, takes: timedelt
     return _decide(service, host, work, freed=False)
 
 
+def adopt(service: Service, host: Host, power_class: str, takes: timedelta) -> bool:
+    """Wake a host that is closed as if it slept, although the database does not know that: it went back."""
+
+    def work(locks: Locks, now: Host) -> bool:
+        if now.resource.waking is not None or open_sleeps(locks.connection, host.number):
+            return False
+        add_sleep(locks.connection, host.number, power_class, takes, locks.now)
+        (sleep,) = open_sleeps(locks.connection, host.number).values()
+        change_sleep(locks.connection, sleep.id, stopped_at=locks.now, off_at=locks.now, woken_at=locks.now)
+        _put(locks, now.resource, Waking(takes, locks.now), Health.ASLEEP)
+        return True
+
+    return _decide(service, host, work, freed=False)
+
+
+def stop(service: Service, host: Host, sleep: Sleep, watts: float | None) -> bool:
+    """Record that the machine of a closed host is shut down from now on; False if somebody needs it meanwhile."""
+
+    def work(locks: Locks, now: Host) -> bool:
+        if now.resource.waking is None or not _is(locks, host, sleep, Stage.CLOSING):
+            return False
+        change_sleep(locks.connection, sleep.id, stopped_at=locks.now, watts=watts)
+        return True
+
+    return _decide(service, host, work, freed=False)
+
+
 def wake(service: Service, host: Host) -> bool:
     """Decide that a host wakes up, and say whether it has slept."""
 
@@ -89,7 +116,7 @@ def expect(service: Service, host: Host, sleep: Sleep, takes: timedelta, **found
     """Record what was `found` of a sleeping machine, and that it takes another time to wake up from now on."""
 
     def work(locks: Locks, now: Host) -> bool:
-        if now.resource.waking is None:
+        if now.resource.waking is None or not _is(locks, host, sleep):
             return False
         change_sleep(locks.connection, sleep.id, takes_seconds=int(takes.total_seconds()), **found)
         _put(locks, now.resource, replace(now.resource.waking, takes=takes), Health.ASLEEP)
@@ -107,6 +134,8 @@ def ready(service: Service, host: Host, sleep: Sleep, outcome: Outcome) -> int:
 
     def work(locks: Locks, now: Host) -> bool:
         late.clear()
+        if not _is(locks, host, sleep):
+            return False
         if now.resource.waking is not None:
             second = locks.now.replace(microsecond=0)
             late.extend(leases_on(locks.connection, [host.number], second, second))
@@ -125,7 +154,7 @@ def fail(service: Service, host: Host, sleep: Sleep, reason: str) -> None:
     """Record that a machine has not come up: its host has failed, and the next health check heals its leases."""
 
     def work(locks: Locks, now: Host) -> bool:
-        if now.resource.waking is None:
+        if now.resource.waking is None or not _is(locks, host, sleep):
             return False
         change_sleep(locks.connection, sleep.id, outcome=Outcome.FAILED)
         _put(locks, now.resource, None, Health.FAILED)
@@ -140,6 +169,12 @@ def distrust(connection: Connection, number: int, reason: str, now: datetime) ->
     machine = find_machine(connection, number)
     if machine is not None and machine.failure is None:
         put_machine(connection, replace(machine, failure=reason[:LONGEST_REASON], failed_at=now))
+
+
+def _is(locks: Locks, host: Host, sleep: Sleep, *stages: Stage) -> bool:
+    """Say whether a sleep has not ended since it was read, and is in one of these stages; none: in any."""
+    present = open_sleeps(locks.connection, host.number).get(host.number)
+    return present is not None and present.id == sleep.id and (not stages or present.stage in stages)
 
 
 def _put(locks: Locks, resource: Resource, waking: Waking | None, health: Health) -> None:

@@ -90,6 +90,11 @@ class HostDrawing(HostEnrolment, Resting):
         others = foreign - {each.id for each in there}
         return spelled(there, others) if there or others else None
 
+    def is_closed(self, cloud: Cloud, attributes: Mapping[str, Any]) -> bool:
+        """Return whether the compute service is disabled because the host sleeps."""
+        found = cloud.hypervisors.find(attributes["hypervisor_hostname"])
+        return found is not None and found.disabled_reason == SLEEPS
+
     def report(self, cloud: Cloud, attributes: Mapping[str, Any]) -> ServiceReport:
         """Return how the compute service is."""
         return cloud.hypervisors.report(attributes["service_name"])

@@ -91,7 +91,8 @@ def test_everything_survives_the_upgrade_from_the_oldest_version(database_url: s
         for noun in ("floatingips", "os-hosts"):
             delete_all(new.url, noun, CROWD, "admin")
         wait_until_idle([database_url], WITHIN)
-    assert cloud_of(database_url) == empty_cloud
+    # The new version may have made tables that nothing has used.
+    assert {name: rows for name, rows in cloud_of(database_url).items() if rows or name in empty_cloud} == empty_cloud
     check_that_nothing_is_left(read_tables(database_url, [*BOOKS, *OWNED]))
 
 

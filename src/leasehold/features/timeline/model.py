@@ -26,8 +26,6 @@ class RowState(StrEnum):
     FAILED = "failed"
     DOWN = "down"
     """Down, for less than the grace period."""
-    ASLEEP = "asleep"
-    """It is off, and is woken for its next lease."""
     RETURNING = "returning"
     """It works again, and goes first to those who had lost it."""
     DISABLED = "disabled"
@@ -41,6 +39,8 @@ class RowState(StrEnum):
     GIVING_BACK = "giving_back"
     REMOVED = "removed"
     """It is not enrolled any more."""
+    ASLEEP = "asleep"
+    """It is off, and is woken for its next lease."""
 
 
 class BarKind(StrEnum):

@@ -225,6 +225,13 @@ def operators(run: Run, _client: Client) -> None:
     run("audit", "start")
     run("refusal", "list", "--from", "2 d ago")
     run("forecast", "--for", "2d")
+    run("power", "list")
+    run("power", "margin", "list")
+    run("power", "report", "--from", "2 d ago")
+    # No class of machines is configured.
+    run("power", "set", "cmp-07", "--class", "box", "--address", "cmp-07", status=1)
+    for verb in ("show", "wake", "unset"):
+        run("power", verb, "cmp-07", status=1)
 
 
 def resources(run: Run, _client: Client) -> None:

@@ -147,6 +147,9 @@ HISTORY: Mapping[Version, str] = {
 * A query key without a value, or with several, is refused. `all` and `detail` of properties are `true` or `false`.
 * `GET /v1/audit` shows administrators what the last round of the periodic audit has found, what a repair does, and what
   was done; `POST /v1/audit` asks for a round now.
+* `GET /v1/power/hosts` shows administrators the machines of hosts that are switched off while nobody needs them; `PUT`
+  and `DELETE` of one say how it is switched, and `POST .../wake` wakes it. `GET /v1/power/margins` says how long they
+  take, and `GET /v1/power/report` what that saves. The health of a host that is off so is `asleep`.
 * `GET /v1/refusals` counts for administrators how many requests were refused in each hour, why, and how many more
   hosts, instances or addresses would have granted them.
 * `GET /v1/resources/{resource_type}/candidates` shows administrators what the cloud has and could be enrolled.

@@ -13,7 +13,7 @@ from leasehold_client.cli.leases.lease_create import CreateLease
 from leasehold_client.cli.leases.lease_history import ShowHistory
 from leasehold_client.cli.leases.lease_resources import ListHoldings
 from leasehold_client.cli.notices import alarm, feed, subscription
-from leasehold_client.cli.operators import audit, forecast, maintenance, refusal
+from leasehold_client.cli.operators import audit, forecast, maintenance, power, refusal
 from leasehold_client.cli.resources import allocation, floating_ip, host, host_property, owned_resource, resource
 
 if TYPE_CHECKING:
@@ -110,6 +110,13 @@ OURS: dict[str, type[Command]] = {
     "audit show": audit.ShowAudit,
     "audit start": audit.StartAudit,
     "refusal list": refusal.ListRefusals,
+    "power list": power.ListMachines,
+    "power show": power.ShowMachine,
+    "power set": power.SetMachine,
+    "power unset": power.UnsetMachine,
+    "power wake": power.WakeMachine,
+    "power margin list": power.ListMargins,
+    "power report": power.ShowReport,
     "forecast": forecast.ShowForecast,
     "forecast plot": forecast.PlotForecast,
     "region list": region.ListRegions,

@@ -54,7 +54,7 @@ def _hosts(service: Service, _args: Namespace) -> Iterator[str]:
         why = "" if each.machine.failure is None else f". It stays on: {each.machine.failure}"
         yield f"{each.resource.label} ({each.machine.power_class}): {each.stage}{since}{why}"
     if not found:
-        yield "No machine can be switched: say how with PUT /v1/power/hosts/{host_id}."
+        yield "No machine can be switched: say how with `leasehold power set`."
 
 
 def _margins(service: Service, _args: Namespace) -> Iterator[str]:

@@ -31,10 +31,10 @@ class MachineClass:
 
     name: str = EXAMPLE
     driver: str = "hook"
-    endpoint: str = ""
     username: str = field(default="", repr=False)
     password: str = field(default="", repr=False)
     command: tuple[str, ...] = field(default=(), repr=False)
+    cipher_suite: str = ""
     verify: str = "true"
     timeout: timedelta = timedelta(seconds=30)
     shut_down: timedelta = timedelta(minutes=5)
@@ -43,8 +43,7 @@ class MachineClass:
 
 
 CLASS_OPTIONS: Sequence[cfg.Opt] = [
-    cfg.StrOpt("driver", help="What switches the machines: redfish, ironic, ipmi, hook or sandbox."),
-    cfg.StrOpt("endpoint", help="The URL of Ironic, for the driver ironic."),
+    cfg.StrOpt("driver", help="What switches the machines: redfish, ipmi, hook or sandbox."),
     cfg.StrOpt("username", secret=True, help="The account at the management controllers, or at Ironic."),
     cfg.StrOpt("password", secret=True, help="Its password."),
     cfg.ListOpt(
@@ -56,6 +55,7 @@ CLASS_OPTIONS: Sequence[cfg.Opt] = [
     cfg.StrOpt(
         "verify", help="true, false, or the file of the certificates that management controllers are checked by."
     ),
+    cfg.StrOpt("cipher_suite", help="The number of IPMI's cipher suite, such as 17; empty: the controller is asked."),
     cfg.IntOpt("timeout_seconds", min=1, max=3600, help="Seconds that one command may take."),
     cfg.IntOpt(
         "shut_down_seconds", min=0, max=YEAR, help="A machine that shuts down for more seconds is switched off."

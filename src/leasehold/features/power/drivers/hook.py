@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
 from typing import TYPE_CHECKING
 
 from leasehold.conf.errors import unusable
+from leasehold.features.power.drivers.program import LONGEST, run
 from leasehold.features.power.port import PowerError
 
 if TYPE_CHECKING:
     from leasehold.cloud.ports import Cloud
     from leasehold.features.power.options import MachineClass
-
-LONGEST = 300
-"""How much of what a program says is told, in characters."""
 
 
 class HookPower:
@@ -54,21 +51,4 @@ class HookPower:
             raise PowerError(message) from None
 
     def _run(self, word: str, address: str) -> str:
-        try:
-            done = subprocess.run(  # noqa: S603 - the operator's own program, without a shell
-                [*self._command, word, address],
-                capture_output=True,
-                check=False,
-                encoding="utf-8",
-                errors="replace",
-                stdin=subprocess.DEVNULL,
-                timeout=self._seconds,
-            )
-        except subprocess.TimeoutExpired:
-            raise PowerError(f"The program did not end within {self._seconds:g} seconds ({word} {address}).") from None
-        except OSError as error:
-            raise PowerError(f"The program could not be run: {error.strerror}.") from None
-        if done.returncode:
-            said = done.stderr.strip()[-LONGEST:]
-            raise PowerError(f"The program ended with {done.returncode} ({word} {address}): {said}")
-        return done.stdout
+        return run([*self._command, word, address], f"{word} {address}", self._seconds)

@@ -83,6 +83,22 @@ def _check_spares(pool: list[Candidate], sleep: list[Candidate], given_: Conditi
     assert all(left[each.group] >= given_.spares for each in sleep)
 
 
+@given(pools(), conditions, st.integers(0, 9))
+def test_as_many_as_leases_wait_for_stand_by(pool: list[Candidate], given_: Conditions, waited_for: int) -> None:
+    plain = plan(pool, given_, NOW, may_sleep=True)
+    found = plan(pool, given_, NOW, may_sleep=True, waited_for=waited_for)
+    assert list(found.wake[: len(plain.wake)]) == list(plain.wake)
+    assert set(found.sleep) <= set(plain.sleep)
+    asleep = {each.number for each in pool if each.stage is Stage.ASLEEP}
+    assert set(found.wake) - set(plain.wake) <= asleep
+    assert len(set(found.wake) - set(plain.wake)) <= waited_for
+    room = given_.at_once - sum(each.stage in UNDER_WAY for each in pool) - len(found.wake)
+    if room > 0 and asleep - set(found.wake):
+        # Whoever still sleeps is not needed: enough are on, or come.
+        ready = [each for each in pool if each.stage in (Stage.ON, Stage.WAKING)]
+        assert len(ready) + len(found.wake) >= waited_for
+
+
 def test_those_that_are_needed_soonest_come_first_and_spares_if_there_is_room() -> None:
     def asleep(number: int, start: int | None) -> Candidate:
         return Candidate(

@@ -22,6 +22,7 @@ from leasehold.leasing.resources import resource
 from leasehold.model.errors import InUseError, NotEnoughError
 from leasehold.model.properties import parse
 from leasehold.model.resource import HOST, Health
+from leasehold.model.terms.lease_type import LeaseType
 from tests.factory import at_call, dies_at, hosts, instances
 from tests.features.power.night import CLASS, HOSTS, SHUTS_DOWN, WAKES, Night, night
 from tests.stateful.audit import audit
@@ -319,7 +320,8 @@ def test_no_power_is_taken_from_a_host_that_somebody_has_opened(site: Night) -> 
     assert "There is 1 servers." in (site.machine("cmp-01").machine.failure or "")
 
 
-def test_of_two_managers_none_shuts_down_what_the_other_one_opens(site: Night) -> None:
+@pytest.mark.parametrize("verb", ["hypervisors.disable", "providers.claim_rest", "servers.on_host"])
+def test_of_two_managers_none_shuts_down_what_the_other_one_opens(site: Night, verb: str) -> None:
     world = site.world
     for name in HOSTS[1:]:
         unset_machine(world.service, world.host(name).id)
@@ -331,8 +333,10 @@ def test_of_two_managers_none_shuts_down_what_the_other_one_opens(site: Night) -
         wake_machine(world.service, world.host("cmp-01").id)
         other.run()
 
-    # The first one has proved that the host is empty when the other one opens it.
-    assert at_call(world, 1, site.rounds.run, meanwhile, "servers.on_host")
+    # The first one is about to close the host, or has closed it, when the other one opens it.
+    assert at_call(world, 1, site.rounds.run, meanwhile, verb)
+    assert all(each.enabled for each in world.cloud.hypervisors.list())
+    assert not world.cloud.providers.claimed(HOSTS)
     site.run_for(minutes=5)
     assert site.stages() == {"cmp-01": "on"}
     assert world.cloud.machines.is_on("cmp-01")
@@ -367,3 +371,17 @@ def test_hosts_that_sleep_without_anybody_to_wake_them_are_complained_of(site: N
     assert job.run(Event()) == len(HOSTS)
     (job,) = jobs(site.world.service)
     assert job.turn is not None
+
+
+def test_a_lease_that_waits_for_hosts_gets_those_that_sleep(site: Night) -> None:
+    """It would begin at once, so nothing is promised it while they are off; they are woken because it waits."""
+    world = site.world
+    site.fall_asleep()
+    now = (world.now() - world.hour(0)) / timedelta(hours=1)
+    until = world.hour(now + 2)
+    lease = world.lease(hosts(3), start=now, end=now + 1, type=LeaseType.WAITLIST, deadline=until)
+    assert world.status(lease) == "IN_PROGRESS"
+    site.run_for(minutes=15)
+    assert (world.status(lease), len(world.holds(lease))) == ("ACTIVE", 3)
+    site.run_for(hours=3)
+    assert set(site.stages().values()) == {"asleep"}

@@ -61,18 +61,27 @@ class Plan:
     sleep: Sequence[int]
 
 
-def plan(hosts: Sequence[Candidate], conditions: Conditions, now: datetime, *, may_sleep: bool) -> Plan:
-    """Return what to do now; without `may_sleep`, as in hours when nothing sleeps, nothing is put to sleep."""
+def plan(
+    hosts: Sequence[Candidate], conditions: Conditions, now: datetime, *, may_sleep: bool, waited_for: int = 0
+) -> Plan:
+    """Return what to do now; without `may_sleep`, as in hours when nothing sleeps, nothing is put to sleep.
+
+    Leases wait for so many hosts that they could have now: as many stand by, whichever they are.
+    """
     free = conditions.at_once - sum(each.stage in _UNDER_WAY for each in hosts)
     due = [each.number for each in _due(hosts, conditions, now)]
     due += [number for number in _more(hosts, conditions, now, spares=0) if number not in due]
     wake = [*due, *(number for number in _more(hosts, conditions, now, conditions.spares) if number not in due)]
+    standing = sum(map(len, _standing_by(hosts, conditions, now).values()))
+    coming = standing + len(_coming(hosts, conditions, now)) + len(wake) - len(due)
+    asleep = sorted(each.number for each in hosts if each.stage is Stage.ASLEEP and each.number not in wake)
+    wake += asleep[: max(0, waited_for - coming)]
     # A start waits for nothing: what is due is woken, however many machines are under way.
     room = max(0, free - len(due))
     wake = wake[: len(due) + room]
     room -= len(wake) - len(due)
     sleep = [each.number for each in _sleepy(hosts, conditions, now)] if may_sleep and not wake else []
-    return Plan(wake, sleep[: max(0, room)])
+    return Plan(wake, sleep[: max(0, min(room, standing - waited_for))])
 
 
 def ahead(takes: timedelta, place: int, conditions: Conditions) -> timedelta:
@@ -115,15 +124,18 @@ def _standing_by(
     return found
 
 
+def _coming(hosts: Iterable[Candidate], conditions: Conditions, now: datetime) -> Sequence[Candidate]:
+    """Return the hosts that will stand by when they are awake."""
+    return [each for each in hosts if each.stage is Stage.WAKING and not each.trouble and _free(each, conditions, now)]
+
+
 def _more(hosts: Sequence[Candidate], conditions: Conditions, now: datetime, spares: int) -> Iterator[int]:
     """Yield the hosts to wake because fewer of their group stand by than wanted; those that are waking count.
 
     One stands by for each that is in trouble: it is awake when that has failed.
     """
     standing = _standing_by(hosts, conditions, now)
-    waking = [
-        each for each in hosts if each.stage is Stage.WAKING and not each.trouble and _free(each, conditions, now)
-    ]
+    waking = _coming(hosts, conditions, now)
     asleep = sorted((each for each in hosts if each.stage is Stage.ASLEEP), key=lambda each: each.number)
     for group in sorted({each.group for each in asleep}):
         there = len(standing.get(group, ())) + sum(each.group == group for each in waking)

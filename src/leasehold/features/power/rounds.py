@@ -8,10 +8,13 @@ from __future__ import annotations
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from leasehold.cloud.ports import CloudError
+from leasehold.db.leases.lease import find_leases
 from leasehold.db.resources.resource import resources_by_number
+from leasehold.db.waiting import MOST, waiting_for
 from leasehold.features.power.drivers import load_power
 from leasehold.features.power.metrics import show_margins
 from leasehold.features.power.model import Stage, margin
@@ -26,7 +29,7 @@ from leasehold.model.resource import Health
 from leasehold.resource_types.capabilities import Resting
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from datetime import datetime, timedelta
     from threading import Event
 
@@ -122,6 +125,7 @@ class Rounds:
         with service.db.reading() as connection:
             found, times = known(service, connection), margins(connection, settings)
             uses, awake = use_of(connection, list(found.machines), now), awake_since(connection)
+            waited_for = _waited_for(connection, {each.type_.kind.pool for each in found.hosts.values()}, now)
         candidates = [
             self._candidate(found, number, times, uses.get(number, Use()), awake.get(number))
             for number in found.machines
@@ -129,7 +133,8 @@ class Rounds:
         show_margins(times)
         _keep_margins(service, found, times)
         self._adopt(found, times)
-        planned = plan(candidates, _conditions(settings), now, may_sleep=settings.may_sleep(now))
+        may_sleep = settings.may_sleep(now)
+        planned = plan(candidates, _conditions(settings), now, may_sleep=may_sleep, waited_for=waited_for)
         for number in planned.wake:
             if wake(service, found.hosts[number]):
                 log.info("%s wakes up.", found.hosts[number].resource.label)
@@ -173,6 +178,13 @@ class Rounds:
             on_since=on_since,
             trouble=sleep is not None and sleep.stage is Stage.WAKING and sleep.cycled_at is not None,
         )
+
+
+def _waited_for(connection: Connection, pools: Collection[str], now: datetime) -> int:
+    """Return how many hosts leases wait for that begin when they get them; slots count as one host."""
+    waiting = [each.id for each in islice(waiting_for(connection, pools), MOST) if not each.waiting.draws]
+    found = [lease for lease in find_leases(connection, waiting) if lease.waits and lease.window.start <= now]
+    return sum(int(part.request.get("min", 1)) for lease in found for part in lease.reservations)
 
 
 def tell_sleepers(service: Service) -> int:

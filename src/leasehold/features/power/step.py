@@ -12,7 +12,7 @@ from leasehold.cloud.ports import CloudError
 from leasehold.features.power.metrics import FAILED, LATE, SWITCHED
 from leasehold.features.power.model import Outcome, Stage
 from leasehold.features.power.port import PowerError
-from leasehold.features.power.store import change_sleep
+from leasehold.features.power.store import change_sleep, open_sleeps
 from leasehold.features.power.use import distrust, expect, fail, ready, stop, wake
 from leasehold.leasing.healing.heal import heal_leases
 
@@ -83,6 +83,13 @@ class Step:
         elif stop(self.service, self.host, self.sleep, self._watts()):
             self.power.shut_down(self.machine.address)
             SWITCHED.labels(self.machine_class.name, "off").inc()
+        elif not self._lasts():
+            # Another manager has called it off, and may have opened the host before it was closed here.
+            self._open()
+
+    def _lasts(self) -> bool:
+        with self.service.db.reading() as connection:
+            return self.host.number in open_sleeps(connection, self.host.number)
 
     def _watts(self) -> float | None:
         try:

@@ -151,7 +151,7 @@ def ready(service: Service, host: Host, sleep: Sleep, outcome: Outcome) -> int:
 
 
 def fail(service: Service, host: Host, sleep: Sleep, reason: str) -> None:
-    """Record that a machine has not come up: its host has failed, and the next health check heals its leases."""
+    """Record that a machine has not come up: its host has failed, and its leases can be healed."""
 
     def work(locks: Locks, now: Host) -> bool:
         if now.resource.waking is None or not _is(locks, host, sleep):

@@ -413,7 +413,7 @@ def _blocked(
     for job in jobs:
         asleep = [holding.resource.label for holding in job.holdings if holding.resource.waking is not None]
         if asleep:
-            reasons[job.name] = f"Waiting until {', '.join(asleep)} is awake"
+            reasons[job.name] = f"Waiting for {', '.join(asleep)} to wake"
             continue
         full = [holding.resource.label for holding in job.holdings if is_full(holding.resource, there, job.name, now)]
         if full:

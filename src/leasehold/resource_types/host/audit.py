@@ -33,8 +33,8 @@ _GONE = "The cloud does not know its hypervisor: restore the hypervisor, or take
 class _Cloud:
     """The hosts in the cloud.
 
-    Members of the free pool, reservations by service host, providers, hypervisors, the service hosts that a draw has
-    disabled, and the hypervisors whose providers we have claimed.
+    Members of the free pool, reservations by service host, providers, hypervisors, the service hosts that a draw or a
+    sleep has disabled, and the hypervisors whose providers we have claimed.
     """
 
     pool: frozenset[str]
@@ -45,9 +45,9 @@ class _Cloud:
     claimed: frozenset[str]
 
     def left_disabled(self, host: Resource) -> list[str]:
-        """Return what a draw that is over has left of its own reason."""
+        """Say whether a draw or a sleep that is over has left the compute service disabled."""
         left = not host.membership.moves and host.waking is None and host.attributes["service_name"] in self.drawn
-        return ["is still disabled for a draw, or as if it were asleep"] if left else []
+        return ["is still disabled for a draw or a sleep that is over"] if left else []
 
     def wrong(self, host: Resource) -> list[str]:
         """Return what is wrong with a host that no lease has, each as a part of a sentence."""

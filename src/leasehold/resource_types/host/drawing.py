@@ -35,7 +35,7 @@ GOING = frozenset({"MIGRATING", "DELETING"})
 """The statuses of servers that leave the host by themselves."""
 
 
-def spelled(servers: Collection[Server], others: Collection[str]) -> str:
+def _spelled(servers: Collection[Server], others: Collection[str]) -> str:
     """Return what is on a host, as a part of a sentence; others are consumers of its provider in Placement."""
     said = [f"{len(servers)} servers"] if servers else []
     said += [f"allocations of other consumers: {some_of(sorted(others))}"] if others else []
@@ -62,7 +62,7 @@ class HostDrawing(HostEnrolment, Resting):
             foreign |= cloud.providers.claim_rest(hostname)
         others = foreign - {each.id for each in there}
         if leaving or others:
-            return spelled(leaving, others)
+            return _spelled(leaving, others)
         self.give_provider(cloud, attributes)
         # This drops the claims too; the disabled service keeps the scheduler away until the host is in the free pool.
         self.into_free_pool(cloud, settings, attributes)
@@ -88,7 +88,7 @@ class HostDrawing(HostEnrolment, Resting):
         # After the claims: a boot that came before them is in one of the two.
         there = cloud.servers.on_host(host)
         others = foreign - {each.id for each in there}
-        return spelled(there, others) if there or others else None
+        return _spelled(there, others) if there or others else None
 
     def is_closed(self, cloud: Cloud, attributes: Mapping[str, Any]) -> bool:
         """Return whether the compute service is disabled because the host sleeps."""

@@ -9,9 +9,12 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from tests.openstack.cloud import CloudError
+from tests.openstack.cloud.processes import Processes
 from tests.processes import wait_for
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from openstack.compute.v2.service import Service
 
     from tests.openstack.cloud import RunningCloud
@@ -101,3 +104,11 @@ def test_unknown_names_are_answered_with_the_known_ones(cloud: RunningCloud) -> 
         cloud.venv("rally")
     with pytest.raises(CloudError, match="another"):
         cloud.database_url("keystone")
+
+
+@pytest.mark.parametrize(("last", "how"), [("exit 3", "with code 3"), ("kill -SEGV $$", "by SIGSEGV")])
+def test_it_says_how_a_process_has_ended(tmp_path: Path, last: str, how: str) -> None:
+    processes = Processes(tmp_path / "run", tmp_path / "log")
+    processes.start("short", ("/bin/sh", "-c", f"echo last words; {last}"), {})
+    wait_for(lambda: processes.pid("short") is None)
+    assert processes.ended("short") == f"short has ended {how}; its log ends with:\nlast words"

@@ -31,9 +31,11 @@ def wait_until_ready(services: Iterable[Service], processes: Processes) -> None:
             alive = processes.pid(service.name) is not None
             if alive and service.ready():
                 break
-            if not alive or time.monotonic() > deadline:
-                what = "is not ready in time" if alive else "has ended"
-                raise CloudError(f"{service.name} {what}; its log ends with:\n{processes.log_end(service.name)}")
+            if not alive:
+                raise CloudError(processes.ended(service.name))
+            if time.monotonic() > deadline:
+                log = processes.log_end(service.name)
+                raise CloudError(f"{service.name} is not ready in time; its log ends with:\n{log}")
             time.sleep(_POLL_EVERY)
 
 
@@ -84,7 +86,11 @@ def _wait_until_nothing(missing: Callable[[], str], processes: Processes) -> Non
         if not still:
             return
         ended = [name for name in processes.known() if processes.pid(name) is None]
-        if ended or time.monotonic() > deadline:
-            culprit = ended[0] if ended else "nova-scheduler"
-            raise CloudError(f"Nova does not work: {still}. {culprit}'s log ends with:\n{processes.log_end(culprit)}")
-        time.sleep(_POLL_EVERY)
+        if ended:
+            what = "\n".join(map(processes.ended, ended))
+        elif time.monotonic() > deadline:
+            what = f"The log of nova-scheduler ends with:\n{processes.log_end('nova-scheduler')}"
+        else:
+            time.sleep(_POLL_EVERY)
+            continue
+        raise CloudError(f"Nova does not work: {still}. {what}")

@@ -51,9 +51,19 @@ def start(home: Home, *, fresh: bool = False) -> RunningCloud:
         with state.only_one(home.venvs):
             for name in VENVS:
                 install(home, name)
-        if fresh or template.seeded_ports(home) is None:
-            _make_data(home, processes)
-        return _launch(home, processes)
+        try:
+            return _from_data(home, processes, fresh=fresh)
+        except CloudError as error:
+            # As an init system would: a service that dies while it starts says nothing about what is tested on it.
+            _LOG.warning("The cloud did not start, and is started once more: %s", error)
+            return _from_data(home, processes, fresh=fresh)
+
+
+def _from_data(home: Home, processes: Processes, *, fresh: bool) -> RunningCloud:
+    """Start a cloud on its data, or on new data if it is to be fresh, or has none."""
+    if fresh or template.seeded_ports(home) is None:
+        _make_data(home, processes)
+    return _launch(home, processes)
 
 
 def running(home: Home) -> RunningCloud | None:

@@ -17,13 +17,17 @@ if TYPE_CHECKING:
 _POLL_EVERY = 0.05
 # Fields of /proc/PID/stat, counted after the command's name: the state, and the start in clock ticks since boot.
 _STATE, _STARTED = 0, 19
+_EXIT_CODES: dict[int, int] = {}
+"""Those of children of this process that have ended, by process id; negative: the signal that ended it."""
 
 
 def _start_time(pid: int) -> int | None:
     """Return when a process started, None when it has ended: this tells ours from a later one with the same id."""
     # Reap the process if it is an ended child of ours.
     with contextlib.suppress(ChildProcessError):
-        os.waitpid(pid, os.WNOHANG)
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            _EXIT_CODES[pid] = os.waitstatus_to_exitcode(status)
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -54,6 +58,12 @@ class Processes:
             return None
         pid: int = record["pid"]
         return pid if _start_time(pid) == record["started"] else None
+
+    def ended(self, name: str) -> str:
+        """Say how a process has ended that does not run, as far as that is known here, and how its log ends."""
+        code = _EXIT_CODES.get(json.loads(self._record(name).read_text())["pid"])
+        how = "" if code is None else f" with code {code}" if code >= 0 else f" by {signal.Signals(-code).name}"
+        return f"{name} has ended{how}; its log ends with:\n{self.log_end(name)}"
 
     def start(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> None:
         """Start a process in a new session, unless it runs; its output goes to its log."""

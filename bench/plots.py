@@ -82,9 +82,12 @@ PLOTS: Final[Mapping[str, Plot]] = {
     "claims": Plot("Leases started, MariaDB", "managers", "leases a second", "linear", "linear", times=True),
 }
 """By name, as in `Point.plot`."""
-COURSES: Final[Mapping[str, str]] = {"month": "The hosts in a simulated month"}
+COURSES: Final[Mapping[str, str]] = {
+    "month": "The hosts in a simulated month",
+    "month-asleep": "The hosts in the same month, when those that nobody needs sleep",
+}
 """The titles of the plots over time, by name, as in `Course.plot`."""
-LAYER_COLOURS: Final = ("#0072B2", "#56B4E9", "#D55E00", "#BBBBBB", "#F4F4F4")
+LAYER_COLOURS: Final = ("#0072B2", "#56B4E9", "#D55E00", "#BBBBBB", "#404060", "#F4F4F4")
 ABOVE: Final = "#000000"
 
 

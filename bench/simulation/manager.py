@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from leasehold.db.task import claim_tasks, next_due
+from leasehold.features.power.options import PowerSettings
+from leasehold.features.power.rounds import Rounds
 from leasehold.features.preemption.use import warn_preemptibles
 from leasehold.leasing.healing.heal import heal_leases
 from leasehold.leasing.healing.risk import tell_risks
@@ -45,6 +47,9 @@ class Manager:
         self._every(settings.warn_poll_seconds, lambda: remind(self._service))
         self._every(settings.pool_seconds, lambda: follow(self._service))
         self._every(LOOKS_EVERY, lambda: warn_preemptibles(self._service))
+        power = self._service.settings.of(PowerSettings)
+        if power.classes:
+            self._every(power.every.total_seconds(), Rounds(self._service).run)
 
     def next_due(self) -> datetime | None:
         """Return when the next task is due."""

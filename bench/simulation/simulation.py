@@ -16,10 +16,12 @@ from bench.simulation.manager import Manager
 from bench.simulation.others import others_of
 from bench.simulation.people import People
 from bench.simulation.site import ADMIN, LEAD, SETTINGS, SLOWEST_DELETION, open_site
+from bench.simulation.sleeping import enrol_machines
 from bench.simulation.utilisation import SAMPLES, Utilisation
 from leasehold.db.past.history import purge
 from leasehold.features.audit.cloud import Pace, audit_cloud
 from leasehold.features.audit.database import audit_database
+from leasehold.features.power.report import report
 from leasehold.leasing.reading import queries
 from leasehold.leasing.reading.event_log import sequence_events
 from leasehold.model.states import LeaseStatus
@@ -29,7 +31,7 @@ from tests.harness.database_checks import database_problems
 from tests.harness.tables import read_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from bench.simulation.hosts import Hosts
     from bench.simulation.others import Others
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from bench.simulation.site import Site
     from bench.simulation.source import Source
     from leasehold.conf.settings import Settings
+    from leasehold.features.power.report import Part, Saved
 
 HOUR: Final = timedelta(hours=1)
 DAY: Final = timedelta(days=1)
@@ -49,8 +52,10 @@ AT_ONCE: Final = Pace(wait=lambda _seconds: None)
 
 @dataclass
 class Report:
-    """What a simulation has seen. `findings` are those of the audits, each with its hour; `seconds` is the processor
-    time that it took.
+    """What a simulation has seen.
+
+    `findings` are those of the audits, each with its hour; `saved` is what sleeping hosts have saved; `seconds` is the
+    processor time that it took.
     """
 
     people: People
@@ -61,6 +66,7 @@ class Report:
     audits: int = 0
     findings: list[str] = field(default_factory=list)
     news: Counter[str] = field(default_factory=Counter)
+    saved: Sequence[tuple[Part, Saved]] = ()
     seconds: float = 0.0
 
     @property
@@ -92,6 +98,7 @@ class Simulation:
         """Put everything that happens by itself into the agenda; wishes after `length` are left out."""
         self._site, self._begun = site, site.now()
         self._end = self._begun + length
+        enrol_machines(site, random.Random(f"machines-{seed}"))
         people = People(site)
         watch = Watch(site, people)
         hosts, others = troubles_of(site, seed, self._end), others_of(site, seed, self._end)
@@ -126,6 +133,7 @@ class Simulation:
             if moment > self._end:
                 break
             site.world.clock.set(moment)
+        self.report.saved = report(site.world.service, self._begun, self._end)
         self._wind_up()
         self.report.seconds = process_time() - begun
         return self.report

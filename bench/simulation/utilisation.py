@@ -1,4 +1,4 @@
-"""The hosts at one moment: how many are used, promised, out of service and free; sampled, and averaged over hours."""
+"""The hosts at one moment: how many are used, promised, out of service, asleep and free; averaged over hours."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from leasehold.cloud.sandbox.tables import hypervisors
 from leasehold.db.leases.closures import maintenance_reservations
 from leasehold.db.tables import allocations, leases, resources
 from leasehold.model.membership import Membership
-from leasehold.model.resource import HOST
+from leasehold.model.resource import HOST, Health
 from leasehold.model.windows import to_seconds
 
 if TYPE_CHECKING:
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from bench.simulation.people import People
     from bench.simulation.site import Site
 
-USED, IDLE, OUT, SHARED, FREE = "used", "promised, not used", "out of service", "shared", "free"
+USED, IDLE, OUT, SHARED = "used", "promised, not used", "out of service", "shared"
+ASLEEP, FREE = "asleep", "free"
 WAITING: Final = "leases that wait"
-STATES: Final = (USED, IDLE, OUT, SHARED, FREE)
+STATES: Final = (USED, IDLE, OUT, SHARED, ASLEEP, FREE)
 """Each host is in one of these."""
 SAMPLES: Final = 6
 """In each hour."""
@@ -46,6 +47,7 @@ _OUT = (
 _SHARED = select(resources.c.reference).where(
     resources.c.type == HOST, resources.c.membership != Membership.RESERVATION.value
 )
+_ASLEEP = select(resources.c.reference).where(resources.c.type == HOST, resources.c.health == Health.ASLEEP.value)
 _WAITING = select(func.count()).select_from(leases).where(leases.c.waiting_since.is_not(None))
 
 
@@ -53,8 +55,8 @@ _WAITING = select(func.count()).select_from(leases).where(leases.c.waiting_since
 class Utilisation:
     """Samples of a site, `SAMPLES` in an hour, each with the number of hosts in each state and of leases that wait.
 
-    A host is used as long as somebody works on it; it stays promised until the lease ends or is given back. The hosts
-    on their way between the pools count as shared.
+    A host is used as long as somebody works on it; it stays promised until the lease ends or is given back. Hosts on
+    their way between the pools count as shared, those that fall asleep or wake up as asleep.
     """
 
     site: Site
@@ -68,15 +70,18 @@ class Utilisation:
             promised = connection.execute(_PROMISED, {"now": to_seconds(self.site.now())}).all()
             out = set(connection.execute(_OUT).scalars())
             shared = set(connection.execute(_SHARED).scalars())
+            asleep = set(connection.execute(_ASLEEP).scalars())
             waiting = connection.execute(_WAITING).scalar_one()
         out |= {row.reference for row in promised if row.reservation_id in operators}
         now, busy = self.site.now(), self.people.busy
         used = {row.reference for row in promised if row.lease_id in busy and now < busy[row.lease_id]} - out
         idle = {row.reference for row in promised} - out - used
         shared -= out
-        free = len(self.site.hosts) - len(out) - len(used) - len(idle) - len(shared)
-        counted = {USED: len(used), IDLE: len(idle), OUT: len(out), SHARED: len(shared), FREE: free, WAITING: waiting}
-        self.samples.append(counted)
+        asleep -= out | used | idle | shared
+        counted = {USED: used, IDLE: idle, OUT: out, SHARED: shared, ASLEEP: asleep}
+        sizes = {state: len(hosts) for state, hosts in counted.items()}
+        free = len(self.site.hosts) - sum(sizes.values())
+        self.samples.append({**sizes, FREE: free, WAITING: waiting})
 
     def hourly(self, state: str) -> list[float]:
         """Return the mean of each hour."""

@@ -20,6 +20,7 @@ from bench.simulation.people import GRANTED, KEPT, REFUSED
 from bench.simulation.plan import HOUR, WAYS, Wish
 from bench.simulation.simulation import A_SHARED_ONE_TO, Simulation, simulate
 from bench.simulation.site import SETTINGS, open_site
+from bench.simulation.sleeping import sleeping
 from bench.simulation.source import generated
 from bench.simulation.utilisation import SAMPLES, SHARED, STATES
 from leasehold.conf.settings import LeaseSettings
@@ -118,6 +119,16 @@ def test_a_piece_of_the_month(subtests: pytest.Subtests) -> None:
     for check in CHECKS:
         with subtests.test(check.__name__):
             check(report)
+
+
+def test_no_lease_starts_late_because_hosts_sleep() -> None:
+    report = simulate(PIECE, SEED, timedelta(hours=HOURS / 2), settings=sleeping(2))
+    assert report.problems == [], f"seed {SEED}"
+    rows = {row.name: row.measured for row in rows_of(report, "month-asleep")}
+    assert rows["month-asleep: late starts of sleeping hosts"] == 0
+    slept = report.utilisation.mean("asleep") * len(report.utilisation.site.hosts) * HOURS / 2
+    assert 0 < rows["month-asleep: host hours off"] < slept
+    assert rows["month-asleep: wakes of each host and day"] > 0.1
 
 
 def test_a_lease_that_waits_for_the_servers_of_another_is_seen_as_late() -> None:

@@ -136,6 +136,13 @@ class Resting(Movable):
     """A resource can be closed while nobody needs it, so that its machine can be switched off; `reopen` opens it."""
 
     @abstractmethod
+    def is_used(self, cloud: Cloud, attributes: Mapping[str, Any]) -> bool:
+        """Return whether something is on a resource now, which changes nothing; only `close` proves that nothing is.
+
+        Raises CloudError.
+        """
+
+    @abstractmethod
     def close(self, cloud: Cloud, attributes: Mapping[str, Any]) -> str | None:
         """Let nothing come to a resource any more; return what is on it, or on its way there, such as `2 servers`.
 

@@ -174,9 +174,34 @@ def test_a_host_with_servers_stays_on(site: Night) -> None:
     world = site.world
     world.with_preemptibles()
     server = world.cloud.servers.boot("spot", "alt", "m1.small", preemptible=True)
-    site.run_for(hours=1)
-    assert site.stages()[str(server.service_host)] == "on"
+    name = str(server.service_host)
+    for _ in range(60):
+        site.run_for(minutes=1)
+        # It is not even closed, which would keep others away for a while, again and again.
+        assert (site.stages()[name], world.host(name).health) == ("on", Health.HEALTHY)
     assert server.id in world.servers()
+    checked(site)
+    world.cloud.servers.delete(server.id)
+    site.run_for(minutes=30)
+    assert site.stages()[name] == "asleep"
+
+
+def test_a_server_that_comes_while_its_host_is_closed_keeps_it_on(site: Night) -> None:
+    world = site.world
+    world.with_preemptibles()
+    servers = world.cloud.servers
+    for other in HOSTS[1:]:
+        unset_machine(world.service, world.host(other).id)
+
+    def boot() -> None:
+        booted = [servers.boot("spot", "alt", "m1.small", preemptible=True) for _ in HOSTS]
+        assert {each.service_host for each in booted} == set(HOSTS)
+
+    while not at_call(world, 1, site.step, boot, "hypervisors.disable"):
+        world.clock.advance(seconds=10)
+    site.run_for(minutes=40)
+    assert site.stages() == {HOSTS[0]: "on"}
+    assert len(world.servers()) == len(HOSTS)
     checked(site)
 
 

@@ -85,6 +85,8 @@ class Rounds:
 
     service: Service
     _powers: dict[str, Power] = field(default_factory=dict)
+    _used_at: dict[int, datetime] = field(default_factory=dict)
+    """When hosts that nothing is promised on were seen with servers: they are idle only from then on."""
 
     def run(self, _stopping: Event | None = None) -> None:
         """Do one round."""
@@ -140,10 +142,21 @@ class Rounds:
                 log.info("%s wakes up.", found.hosts[number].resource.label)
         for number in planned.sleep:
             machine_class = settings.named(found.machines[number].power_class)
-            if machine_class is not None:
+            if machine_class is not None and not self._is_used(found.hosts[number], now):
                 takes = times[machine_class.name] + machine_class.shut_down + settings.every
                 if put_to_sleep(service, found.hosts[number], machine_class.name, takes, settings.least_off):
                     log.info("%s is to sleep.", found.hosts[number].resource.label)
+
+    def _is_used(self, host: Host, now: datetime) -> bool:
+        """Say whether something is on a host, so that hosts with preemptible servers are not closed for nothing."""
+        try:
+            used = host.driver.is_used(self.service.cloud, host.resource.attributes)
+        except CloudError as error:
+            log.warning("Whether %s is used is not known: %s", host.resource.label, error)
+            return True
+        if used:
+            self._used_at[host.number] = now
+        return used
 
     def _adopt(self, found: Known, times: Mapping[str, timedelta]) -> None:
         """Wake those that are down because they sleep, although the database, which went back, does not know that."""
@@ -167,6 +180,7 @@ class Rounds:
         settings, each = self._settings, host.resource
         kept = machine.kept_on or machine.failure is not None
         kept = kept or (settings.keep_on is not None and matches(settings.keep_on, each.values.get))
+        seen = (use.idle_since, each.created_at, self._used_at.get(number))
         return Candidate(
             number=number,
             stage=Stage.ON if sleep is None else sleep.stage,
@@ -174,7 +188,7 @@ class Rounds:
             group=tuple(str(each.values.get(name, "")) for name in settings.spares_by),
             able=host.able and not kept,
             next_start=use.next_start,
-            idle_since=None if use.used else use.idle_since or each.created_at,
+            idle_since=None if use.used else max((moment for moment in seen if moment is not None), default=None),
             on_since=on_since,
             trouble=sleep is not None and sleep.stage is Stage.WAKING and sleep.cycled_at is not None,
         )

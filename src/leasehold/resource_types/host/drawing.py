@@ -80,6 +80,10 @@ class HostDrawing(HostEnrolment, Resting):
         cloud.hypervisors.enable(attributes["service_name"], DRAWS, SLEEPS)
         cloud.providers.release_claims(attributes["hypervisor_hostname"])
 
+    def is_used(self, cloud: Cloud, attributes: Mapping[str, Any]) -> bool:
+        """Return whether there are servers on the host, also preemptible ones."""
+        return bool(cloud.servers.on_host(attributes["service_name"]))
+
     def close(self, cloud: Cloud, attributes: Mapping[str, Any]) -> str | None:
         """Disable the compute service, claim all that is left of the host, and return what is on it all the same."""
         host = attributes["service_name"]

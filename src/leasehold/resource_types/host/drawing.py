@@ -17,7 +17,7 @@ from leasehold.resource_types.capabilities import Resting
 from leasehold.resource_types.host.enrolment import DRAWS, SLEEPS, HostEnrolment
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from leasehold.cloud.ports import Cloud, Server, ServiceReport
     from leasehold.conf.settings import CloudSettings
@@ -42,6 +42,15 @@ def _spelled(servers: Collection[Server], others: Collection[str]) -> str:
     return " and ".join(said)
 
 
+def _shut(cloud: Cloud, attributes: Mapping[str, Any], reason: str) -> tuple[Sequence[Server], frozenset[str]]:
+    """Disable the compute service, claim all that is left, and return the servers and the other consumers."""
+    host = attributes["service_name"]
+    cloud.hypervisors.disable(host, reason)
+    foreign = cloud.providers.claim_rest(attributes["hypervisor_hostname"])
+    # After the claims: a boot that came before them is in one of the two.
+    return cloud.servers.on_host(host), foreign
+
+
 class HostDrawing(HostEnrolment, Resting):
     """How hosts get into the reservation pool, and out of it; and how they are closed while their machines are off."""
 
@@ -50,23 +59,19 @@ class HostDrawing(HostEnrolment, Resting):
 
         There it is opened. Returns what is still on it.
         """
-        host, hostname = attributes["service_name"], attributes["hypervisor_hostname"]
-        cloud.hypervisors.disable(host, DRAWS)
-        foreign = cloud.providers.claim_rest(hostname)
-        # After the claims: a boot that came before them is in one of the two.
-        there = cloud.servers.on_host(host)
+        there, foreign = _shut(cloud, attributes, DRAWS)
         leaving = [each for each in there if not stays_on_draw(each, settings)]
         do_all([partial(cloud.servers.migrate, each.id) for each in leaving if each.status not in GOING], patient=False)
         if len(leaving) < len(there):
             # One of those that stay may have been deleted since the claims: who took its room shows now.
-            foreign |= cloud.providers.claim_rest(hostname)
+            foreign |= cloud.providers.claim_rest(attributes["hypervisor_hostname"])
         others = foreign - {each.id for each in there}
         if leaving or others:
             return _spelled(leaving, others)
         self.give_provider(cloud, attributes)
         # This drops the claims too; the disabled service keeps the scheduler away until the host is in the free pool.
         self.into_free_pool(cloud, settings, attributes)
-        cloud.hypervisors.enable(host, DRAWS)
+        cloud.hypervisors.enable(attributes["service_name"], DRAWS)
         return None
 
     def share(self, cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any]) -> None:
@@ -86,11 +91,7 @@ class HostDrawing(HostEnrolment, Resting):
 
     def close(self, cloud: Cloud, attributes: Mapping[str, Any]) -> str | None:
         """Disable the compute service, claim all that is left of the host, and return what is on it all the same."""
-        host = attributes["service_name"]
-        cloud.hypervisors.disable(host, SLEEPS)
-        foreign = cloud.providers.claim_rest(attributes["hypervisor_hostname"])
-        # After the claims: a boot that came before them is in one of the two.
-        there = cloud.servers.on_host(host)
+        there, foreign = _shut(cloud, attributes, SLEEPS)
         others = foreign - {each.id for each in there}
         return _spelled(there, others) if there or others else None
 

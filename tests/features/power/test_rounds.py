@@ -342,7 +342,7 @@ def test_no_power_is_taken_from_a_host_that_somebody_has_opened(site: Night) -> 
     site.run_for(minutes=10)
     assert world.cloud.machines.is_on("cmp-01")
     assert server.id in world.servers()
-    assert "There is 1 servers." in (site.machine("cmp-01").machine.failure or "")
+    assert "It has 1 server." in (site.machine("cmp-01").machine.failure or "")
 
 
 @pytest.mark.parametrize("verb", ["hypervisors.disable", "providers.claim_rest", "servers.on_host"])

@@ -143,7 +143,7 @@ def test_who_cannot_be_moved_is_named_without_those_that_stay(world: World) -> N
     world.cloud.servers.take_to("migrate", 7200)
     world.move(SHARED, "reservation")
     run_for(world, minutes=32)
-    assert world.host(SHARED).membership_reason == "It was not empty after 1800 seconds: It still has 1 servers."
+    assert world.host(SHARED).membership_reason == "It was not empty after 1800 seconds: It still has 1 server."
     run_for(world, hours=3)
     check_settled(world, "cmp-01")
     assert names(world) == ["spot-0", "spot-1"]

@@ -72,14 +72,15 @@ class Step:
             return
         try:
             users = self.host.driver.close(self.service.cloud, self.host.resource.attributes)
+            why = None if users is None else f"it has {users}"
         except CloudError as error:
             if since < CLOSED_WITHIN:
                 raise
-            users = f"an error, so that it cannot be closed: {error}"
-        if users is not None:
+            why = f"it cannot be closed: {error}"
+        if why is not None:
             # From then on no other manager shuts it down.
             wake(self.service, self.host)
-            self._call_off(f"there is {users}")
+            self._call_off(why)
         elif stop(self.service, self.host, self.sleep, self._watts()):
             self.power.shut_down(self.machine.address)
             SWITCHED.labels(self.machine_class.name, "off").inc()
@@ -125,7 +126,7 @@ class Step:
         if users is None:
             self.power.switch_off(self.machine.address)
         else:
-            self._give_up(f"There is {users}.")
+            self._give_up(f"It has {users}.")
 
     def _is_off(self, now: datetime, late: timedelta) -> None:
         """Record that the machine is off: from now on it takes less time to wake it up.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from leasehold.model.errors import some_of
 from leasehold.resource_types.attempts import do_all
 from leasehold.resource_types.capabilities import Resting
-from leasehold.resource_types.host.enrolment import DRAWS, SLEEPS, HostEnrolment
+from leasehold.resource_types.host.enrolment import DRAWS, SLEEPS, HostEnrolment, said_servers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -37,7 +37,7 @@ GOING = frozenset({"MIGRATING", "DELETING"})
 
 def _spelled(servers: Collection[Server], others: Collection[str]) -> str:
     """Return what is on a host, as a part of a sentence; others are consumers of its provider in Placement."""
-    said = [f"{len(servers)} servers"] if servers else []
+    said = [said_servers(len(servers))] if servers else []
     said += [f"allocations of other consumers: {some_of(sorted(others))}"] if others else []
     return " and ".join(said)
 

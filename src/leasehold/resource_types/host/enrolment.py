@@ -42,6 +42,11 @@ SHARED = "service_name"
 """Aggregates contain compute services: all hypervisors of one (Ironic's nodes) would always be leased together."""
 
 
+def said_servers(count: int) -> str:
+    """Return how many servers there are, for a sentence."""
+    return "1 server" if count == 1 else f"{count} servers"
+
+
 def _in_its_own_zone(found: Discovery, resource: Resource, settings: CloudSettings) -> Discovery:
     """Return what was found with the zone as it was, where the zone is that of a lease.
 
@@ -114,8 +119,8 @@ class HostEnrolment(Enumerable, Exclusive, Placed, Surveyed):
         servers = cloud.servers.on_host(found.service_host) if pool is Membership.RESERVATION else ()
         if servers:
             message = (
-                f"The host {reference} has {len(servers)} servers; move or delete them before you enrol it, or enrol "
-                "it with the pool `shared`, from microversion 1.2 on."
+                f"The host {reference} has {said_servers(len(servers))}; move or delete them before you enrol it, or "
+                "enrol it with the pool `shared`, from microversion 1.2 on."
             )
             raise InUseError(message)
         host = _read(cloud, settings, found, cloud.providers.inventories(found.hypervisor_hostname))
@@ -190,7 +195,7 @@ class HostEnrolment(Enumerable, Exclusive, Placed, Surveyed):
     def users(self, cloud: Cloud, attributes: Mapping[str, Any]) -> str | None:
         """Return how many servers there are."""
         servers = cloud.servers.on_host(attributes["service_name"])
-        return f"{len(servers)} servers" if servers else None
+        return said_servers(len(servers)) if servers else None
 
     def shared_error(self, found: Discovery, other: str) -> SharedServiceHostError:
         """Return the refusal of a host whose compute service has an enrolled host, `other`."""

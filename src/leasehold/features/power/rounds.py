@@ -93,13 +93,13 @@ class Rounds:
         with self.service.db.reading() as connection:
             found, times = known(self.service, connection), margins(connection, self._settings)
         self._go_on(found, times)
-        self._decide()
+        self._decide(found, times)
 
     @property
     def _settings(self) -> PowerSettings:
         return self.service.settings.of(PowerSettings)
 
-    def power_of(self, machine_class: MachineClass) -> Power:
+    def _power_of(self, machine_class: MachineClass) -> Power:
         """Return what switches the machines of a class."""
         if machine_class.name not in self._powers:
             self._powers[machine_class.name] = load_power(machine_class, self.service.cloud)
@@ -118,14 +118,16 @@ class Rounds:
         if machine is None or host is None or machine_class is None:
             log.error("Resource %s sleeps, and its machine cannot be switched: is its class still configured?", number)
             return None
-        takes, power = times[machine_class.name], self.power_of(machine_class)
+        takes, power = times[machine_class.name], self._power_of(machine_class)
         return Step(self.service, machine, machine_class, host, found.sleeps[number], power, takes)
 
-    def _decide(self) -> None:
-        """Let those wake up that are needed soon, and those sleep that nobody needs."""
+    def _decide(self, found: Known, times: Mapping[str, timedelta]) -> None:
+        """Let those wake up that are needed soon, and those sleep that nobody needs.
+
+        What has changed since the round began is seen by the next one; each decision looks again at its host.
+        """
         service, settings, now = self.service, self._settings, self.service.now()
         with service.db.reading() as connection:
-            found, times = known(service, connection), margins(connection, settings)
             uses, awake = use_of(connection, list(found.machines), now), awake_since(connection)
             waited_for = _waited_for(connection, {each.type_.kind.pool for each in found.hosts.values()}, now)
         candidates = [

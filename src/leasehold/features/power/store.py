@@ -104,10 +104,12 @@ def forget_machine(connection: Connection, number: int) -> None:
     connection.execute(delete(machines).where(machines.c.resource_number == number))
 
 
-def add_sleep(connection: Connection, number: int, power_class: str, takes: timedelta, now: datetime) -> None:
-    """Write that a machine is to sleep."""
+def add_sleep(
+    connection: Connection, number: int, power_class: str, takes: timedelta, now: datetime, **more: Any
+) -> None:
+    """Write that a machine is to sleep, with what is known of the sleep already."""
     values = {"resource_number": number, "power_class": power_class, "takes_seconds": int(takes.total_seconds())}
-    connection.execute(insert(sleeps), {**values, "decided_at": now, "late": 0})
+    connection.execute(insert(sleeps), {**values, "decided_at": now, "late": 0, **more})
 
 
 def change_sleep(connection: Connection, ident: int, **values: Any) -> None:

@@ -76,9 +76,8 @@ def adopt(service: Service, host: Host, power_class: str, takes: timedelta) -> b
     def work(locks: Locks, now: Host) -> bool:
         if now.resource.waking is not None or open_sleeps(locks.connection, host.number):
             return False
-        add_sleep(locks.connection, host.number, power_class, takes, locks.now)
-        (sleep,) = open_sleeps(locks.connection, host.number).values()
-        change_sleep(locks.connection, sleep.id, stopped_at=locks.now, off_at=locks.now, woken_at=locks.now)
+        times = dict.fromkeys(("stopped_at", "off_at", "woken_at"), locks.now)
+        add_sleep(locks.connection, host.number, power_class, takes, locks.now, **times)
         _put(locks, now.resource, Waking(takes, locks.now), Health.ASLEEP)
         return True
 

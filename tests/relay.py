@@ -72,8 +72,8 @@ class Relay(BaseHTTPRequestHandler, ABC):
 
 
 @contextmanager
-def listening(kind: type[Relay], port: int = 0) -> Iterator[int]:
-    """Relay on this port of the loopback address, or a free one, until the block ends; yields the port."""
+def listening(kind: type[BaseHTTPRequestHandler], port: int = 0) -> Iterator[int]:
+    """Serve, or relay, on this port of the loopback address, or a free one, until the block ends; yields the port."""
     server = ThreadingHTTPServer(("127.0.0.1", port), kind)
     thread = threading.Thread(target=server.serve_forever, name=f"relay-{server.server_port}")
     thread.start()

@@ -242,6 +242,12 @@ def test_row(stage: Stage, servers: dict[Case, str], case: Case) -> None:
 
 @pytest.fixture
 def preemptibles_allowed(cloud: RunningCloud) -> Iterator[None]:
+    with allowing_preemptibles(cloud):
+        yield
+
+
+@contextmanager
+def allowing_preemptibles(cloud: RunningCloud) -> Iterator[None]:
     """Run the scheduler with `allow_preemptibles`, and restore it at the end."""
     file = cloud.site.home.etc / "nova" / "nova.conf"
     before = file.read_text()

@@ -116,12 +116,16 @@ class RunningCloud:
         """Let a service go on that was suspended."""
         self.processes.resume(self._service(name).name)
 
+    def launch_service(self, name: str) -> None:
+        """Start a service, and do not wait for it."""
+        service = self._service(name)
+        self.processes.start(name, service.command, {**environment(self.site), **service.extra_environment})
+
     def start_service(self, name: str) -> None:
         """Start a service and wait until it works; a part of Nova works when it has reported to Nova."""
-        service = self._service(name)
         since = datetime.now(UTC).replace(microsecond=0)
-        self.processes.start(name, service.command, {**environment(self.site), **service.extra_environment})
-        wait_until_ready([service], self.processes)
+        self.launch_service(name)
+        wait_until_ready([self._service(name)], self.processes)
         if name in COMPUTES:
             wait_until_nova_works(self.connection(), since, self.processes, [name])
         elif name in ("nova-conductor", "nova-scheduler"):

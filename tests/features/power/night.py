@@ -7,12 +7,14 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from leasehold.features.audit.cloud import Pace, audit_cloud
 from leasehold.features.power.machines import list_machines, set_machine
 from leasehold.features.power.options import MachineClass, PowerSettings
 from leasehold.features.power.rounds import Rounds
 from leasehold.manager.monitor import check_once
 from leasehold.model.resource import Health
 from tests.factory import AT_ONCE, World, make_service, run_manager
+from tests.stateful.audit import audit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,6 +84,12 @@ class Night:
         self.run_for(minutes=30)
         assert set(self.stages().values()) == {"asleep"}, self.stages()
         assert {each.health for each in self.world.listed()} == {Health.ASLEEP}
+
+
+def checked(site: Night) -> None:
+    """Check that the database and the cloud agree."""
+    audit(site.world)
+    assert not audit_cloud(site.world.service, Pace(between_looks=0, wait=lambda _: None))
 
 
 @contextmanager

@@ -82,6 +82,12 @@ class Sleep:
     late: int = 0
 
     @property
+    def boots_since(self) -> datetime | None:
+        """When it could begin to boot: one that somebody needs while it shuts down has to be off before."""
+        known = [each for each in (self.off_at, self.woken_at) if each is not None]
+        return max(known) if self.woken_at is not None else None
+
+    @property
     def stage(self) -> Stage:
         """Where the machine is."""
         if self.ready_at is not None or self.outcome in (Outcome.READY, Outcome.CALLED_OFF):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import timedelta
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ from leasehold.resource_types.capabilities import Resting
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
-    from datetime import datetime, timedelta
+    from datetime import datetime
     from threading import Event
 
     from sqlalchemy import Connection
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
     from leasehold.resource_types.registry import ResourceType
 
 log = logging.getLogger(__name__)
+
+UNNOTICED = timedelta(minutes=1)
+"""For so long Nova says of a compute service that has ended that it is up, by default (`service_down_time`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +149,7 @@ class Rounds:
         for number in planned.sleep:
             machine_class = settings.named(found.machines[number].power_class)
             if machine_class is not None and not self._is_used(found.hosts[number], now):
-                takes = times[machine_class.name] + machine_class.shut_down + settings.every
+                takes = times[machine_class.name] + machine_class.shut_down + UNNOTICED + settings.every
                 if put_to_sleep(service, found.hosts[number], machine_class.name, takes, settings.least_off):
                     log.info("%s is to sleep.", found.hosts[number].resource.label)
 

@@ -159,8 +159,8 @@ class Step:
             self._open()
             self._is_ready()
             return
-        now, woken_at = self.service.now(), self.sleep.woken_at or self.sleep.decided_at
-        tried = now - (self.sleep.cycled_at or woken_at)
+        now = self.service.now()
+        tried = now - (self.sleep.cycled_at or self.sleep.boots_since or now)
         if self.sleep.stage is Stage.FAILED:
             return
         if tried > self.sleep.takes:

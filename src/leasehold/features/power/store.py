@@ -144,9 +144,9 @@ def wakes_of(connection: Connection, power_class: str) -> list[timedelta]:
     """Return how long the last wakes of a class took, oldest first, but for machines that were switched twice."""
     ended = (sleeps.c.power_class == power_class, sleeps.c.outcome == Outcome.READY)
     timed = (sleeps.c.ready_at.is_not(None), sleeps.c.woken_at.is_not(None), sleeps.c.cycled_at.is_(None))
-    query = select(sleeps.c.woken_at, sleeps.c.ready_at).where(*ended, *timed)
-    rows = connection.execute(query.order_by(sleeps.c.ready_at.desc()).limit(SEEN)).all()
-    return [row.ready_at - row.woken_at for row in reversed(rows)]
+    query = select(sleeps).where(*ended, *timed).order_by(sleeps.c.ready_at.desc()).limit(SEEN)
+    found = map(_sleep, reversed(connection.execute(query).all()))
+    return [each.ready_at - each.boots_since for each in found if each.ready_at and each.boots_since]
 
 
 def use_of(connection: Connection, numbers: Collection[int], now: datetime) -> Mapping[int, Use]:

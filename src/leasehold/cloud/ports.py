@@ -247,10 +247,14 @@ class StrangersError(BlockedError):
 
 @dataclass(frozen=True, slots=True)
 class ServiceReport:
-    """Whether a compute service is up, and when it has last reported that by the cloud's clock; None: never."""
+    """Whether a compute service is up, and when it has last reported that by the cloud's clock; None: never.
+
+    `disabled_reason` is why it is disabled, None for one that is enabled, or disabled without a reason.
+    """
 
     up: bool
     at: datetime | None
+    disabled_reason: str | None = None
 
 
 class Hypervisors(Protocol):
@@ -273,7 +277,7 @@ class Hypervisors(Protocol):
         """Enable a host that is disabled with exactly one of these reasons; does nothing to any other host."""
 
     def report(self, service_host: str) -> ServiceReport:
-        """Return how the compute service is; raises CloudPermanentError when there is none.
+        """Return how the compute service is; one that does not exist is not up, and has never reported.
 
         A service stays up for a while after its machine is off: only a later report than the last one says otherwise.
         """

@@ -80,13 +80,12 @@ class OpenStackHypervisors:
             self._nova.call(call, "PUT", f"{SERVICES}/enable", VERSION, json=body)
 
     def report(self, service_host: str) -> ServiceReport:
-        """Return the state of a compute service; raises CloudPermanentError for an unknown one."""
-        call = "hypervisors.report"
-        service = self._service(call, service_host)
+        """Return the state of a compute service; Nova lists none that was deleted."""
+        service = self._service("hypervisors.report", service_host)
         if service is None:
-            raise CloudPermanentError(f"nova {call}: there is no compute service on {service_host}")
-        at = service["updated_at"]
-        return ServiceReport(service["state"] == UP, at and datetime.fromisoformat(at).replace(tzinfo=UTC))
+            return ServiceReport(up=False, at=None)
+        at, reason = service["updated_at"], service["disabled_reason"] if service["status"] != ENABLED else None
+        return ServiceReport(service["state"] == UP, at and datetime.fromisoformat(at).replace(tzinfo=UTC), reason)
 
     def _service(self, call: str, service_host: str) -> Mapping[str, Any] | None:
         rows = self._nova.get(call, SERVICES, VERSION, {"host": service_host, "binary": COMPUTE})["services"]

@@ -103,8 +103,8 @@ class SandboxHypervisors(Port):
             row = self._row(connection, service_host)
             stopped = connection.execute(_SETTLES, {"host": service_host}).scalar()
         if row is None:
-            raise CloudPermanentError(f"sandbox hypervisors.report: there is no compute service on {service_host}")
-        return ServiceReport(bool(row["up"]), self.clock() if row["up"] else stopped)
+            return ServiceReport(up=False, at=None)
+        return ServiceReport(bool(row["up"]), self.clock() if row["up"] else stopped, _reason(row))
 
     def _row(self, connection: Connection, service_host: str) -> RowMapping | None:
         found = connection.execute(_BY_SERVICE, {"service_host": service_host, "now": self.clock()})

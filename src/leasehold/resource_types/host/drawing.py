@@ -97,8 +97,7 @@ class HostDrawing(HostEnrolment, Resting):
 
     def is_closed(self, cloud: Cloud, attributes: Mapping[str, Any]) -> bool:
         """Return whether the compute service is disabled because the host sleeps."""
-        found = cloud.hypervisors.find(attributes["hypervisor_hostname"])
-        return found is not None and found.disabled_reason == SLEEPS
+        return self.report(cloud, attributes).disabled_reason == SLEEPS
 
     def report(self, cloud: Cloud, attributes: Mapping[str, Any]) -> ServiceReport:
         """Return how the compute service is."""

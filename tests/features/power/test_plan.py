@@ -52,13 +52,17 @@ def test_a_plan_keeps_its_conditions(pool: list[Candidate], given_: Conditions, 
     wake, sleep = ([by_number[number] for number in numbers] for numbers in (found.wake, found.sleep))
     asleep = {Stage.ASLEEP, Stage.STOPPING, Stage.CLOSING}
     assert all(each.stage in asleep for each in wake)
-    needed = [each for each in pool if each.stage in asleep and each.next_start is not None]
+    used = [each for each in pool if each.stage in asleep and each.idle_since is None]
+    assert {each.number for each in used} <= set(found.wake)
+    needed = [each for each in pool if each.stage in asleep and (each.next_start is not None or each in used)]
     # Whoever could not try twice, and be replaced, if it began any later is woken, whatever else is under way.
     late = [each for each in needed if each.next_start and each.next_start - ahead(each.takes, 0, given_) <= NOW]
     assert {each.number for each in late} <= set(found.wake)
     under_way = sum(each.stage in UNDER_WAY for each in pool)
     due = sum(
-        each.next_start is not None and each.next_start <= NOW + ahead(each.takes, len(needed), given_) for each in wake
+        each in used
+        or (each.next_start is not None and each.next_start <= NOW + ahead(each.takes, len(needed), given_))
+        for each in wake
     )
     assert under_way + len(sleep) + len(wake) - due <= max(given_.at_once, under_way)
     assert not sleep or may_sleep
@@ -101,9 +105,8 @@ def test_as_many_as_leases_wait_for_stand_by(pool: list[Candidate], given_: Cond
 
 def test_those_that_are_needed_soonest_come_first_and_spares_if_there_is_room() -> None:
     def asleep(number: int, start: int | None) -> Candidate:
-        return Candidate(
-            number, Stage.ASLEEP, 10 * MINUTE, (), next_start=None if start is None else NOW + start * MINUTE
-        )
+        next_start = None if start is None else NOW + start * MINUTE
+        return Candidate(number, Stage.ASLEEP, 10 * MINUTE, (), next_start=next_start, idle_since=NOW)
 
     pool = [asleep(1, 600), asleep(2, 20), asleep(3, 15), asleep(4, None), asleep(5, None)]
     usual = Conditions(MINUTE, MINUTE, MINUTE, spares=2, at_once=2, every=timedelta(seconds=10))

@@ -94,9 +94,10 @@ def ahead(takes: timedelta, place: int, conditions: Conditions) -> timedelta:
 
 
 def _due(hosts: Iterable[Candidate], conditions: Conditions, now: datetime) -> Iterator[Candidate]:
-    """Yield the hosts whose starts come soon, soonest first."""
+    """Yield the hosts whose starts come soon, soonest first; before all those that somebody has already."""
     needed = [each for each in hosts if each.stage in (Stage.ASLEEP, Stage.STOPPING, Stage.CLOSING)]
-    promised = sorted((each.next_start, each.number, each) for each in needed if each.next_start is not None)
+    starts = ((EPOCH if each.idle_since is None else each.next_start, each.number, each) for each in needed)
+    promised = sorted((start, number, each) for start, number, each in starts if start is not None)
     for place, (start, _, each) in enumerate(promised):
         if start - ahead(each.takes, place, conditions) <= now:
             yield each

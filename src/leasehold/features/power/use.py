@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from leasehold.db.allocation import leases_on
+from leasehold.db.leases.lease import find_leases
 from leasehold.db.outbox import put_resource_events
 from leasehold.db.resources.resource import resources_by_number, update_resources
 from leasehold.db.task import LEASE, hurry_task
@@ -137,10 +138,13 @@ def ready(service: Service, host: Host, sleep: Sleep, outcome: Outcome) -> int:
             return False
         if now.resource.waking is not None:
             second = locks.now.replace(microsecond=0)
-            late.extend(leases_on(locks.connection, [host.number], second, second))
+            waiting = list(leases_on(locks.connection, [host.number], second, second))
+            # A maintenance window may begin at once on a host that sleeps: nobody has promised it to be ready.
+            found = find_leases(locks.connection, waiting) if waiting else ()
+            late.extend(each.id for each in found if not each.is_maintenance)
             _put(locks, now.resource, None, Health.HEALTHY)
-        for lease_id in late:
-            hurry_task(locks.connection, LEASE, lease_id, locks.now)
+            for lease_id in waiting:
+                hurry_task(locks.connection, LEASE, lease_id, locks.now)
         kept = Outcome.FAILED if sleep.outcome is Outcome.FAILED else outcome
         change_sleep(locks.connection, sleep.id, ready_at=locks.now, outcome=kept, late=len(late))
         return True

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
+from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
 from sqlalchemy import delete, select
 
 from leasehold.cloud.sandbox.tables import hypervisors
+from leasehold.features.power.job import jobs
+from leasehold.features.power.machines import wake_machine
+from leasehold.features.power.options import PowerSettings
+from leasehold.features.power.rounds import Rounds
 from leasehold.features.power.store import sleeps
+from leasehold.model.resource import Health
 from tests.factory import hosts
-from tests.features.power.night import HOSTS, Night, checked, night
+from tests.features.power.night import CLASS, HOSTS, USUAL, Night, checked, night
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,6 +38,33 @@ def hours(site: Night) -> float:
     return (site.world.now() - site.world.hour(0)) / timedelta(hours=1)
 
 
+def failure_of(site: Night, name: str) -> str:
+    return site.machine(name).failure or ""
+
+
+def configure(site: Night, settings: PowerSettings) -> None:
+    """Start the service again with other settings."""
+    service = site.world.service
+    site.world = replace(site.world, service=replace(service, settings=service.settings.having(settings)))
+    site.rounds = Rounds(site.world.service)
+
+
+OTHER = replace(USUAL, classes=(replace(CLASS, name="other"),))
+"""Settings with another class of machines only."""
+
+
+def dead_before(site: Night, hour: float) -> str:
+    """Let a host whose machine does not wake up lose its lease to another host, and return its name."""
+    world = site.world
+    lease = world.lease(hosts(1), start=hour, end=hour + 1)
+    site.fall_asleep()
+    (name,) = world.holds(lease)
+    world.cloud.machines.set(name, stuck=True)
+    site.run_until(world.hour(hour))
+    assert site.stages()[name] == "failed"
+    return name
+
+
 def test_a_host_that_sleeps_is_woken_for_its_maintenance(site: Night) -> None:
     """Nobody switches a machine off, or on, at which somebody works."""
     world = site.world
@@ -47,6 +81,51 @@ def test_a_host_that_sleeps_is_woken_for_its_maintenance(site: Night) -> None:
     site.run_until(world.hour(now + 4))
     assert site.stages()["cmp-01"] == "asleep"
     checked(site)
+
+
+def test_a_lease_gets_another_host_when_the_class_of_a_sleeping_one_is_not_configured_any_more(site: Night) -> None:
+    world = site.world
+    lease = world.lease(hosts(1), start=6, end=7)
+    site.fall_asleep()
+    (name,) = world.holds(lease)
+    other = next(each for each in HOSTS if each != name)
+    wake_machine(world.service, world.host(other).id)
+    site.run_for(minutes=5)
+    configure(site, OTHER)
+    world = site.world
+    assert failure_of(site, name) == "Its class 'box' is not configured; name it in [power] classes."
+    site.run_until(world.hour(6))
+    assert (world.status(lease), world.holds(lease)) == ("ACTIVE", {other: 1})
+    assert "Its class 'box' is not configured" in failure_of(site, name)
+    assert world.host(name).health is Health.FAILED
+
+
+def test_it_wakes_up_when_its_class_is_configured_again(site: Night) -> None:
+    site.fall_asleep()
+    configure(site, OTHER)
+    wake_machine(site.world.service, site.world.host("cmp-01").id)
+    site.run_for(minutes=2)
+    assert site.stages()["cmp-01"] == "waking"
+    configure(site, USUAL)
+    site.run_for(minutes=5)
+    assert site.stages()["cmp-01"] == "on"
+    checked(site)
+
+
+def test_without_any_class_the_leases_of_hosts_that_sleep_are_healed_all_the_same(site: Night) -> None:
+    world = site.world
+    lease = world.lease(hosts(1), start=6, end=7)
+    site.fall_asleep()
+    (name,) = world.holds(lease)
+    other = next(each for each in HOSTS if each != name)
+    wake_machine(world.service, world.host(other).id)
+    site.run_for(minutes=5)
+    configure(site, PowerSettings())
+    (job,) = jobs(site.world.service)
+    while world.now() < world.hour(6):
+        job.run(Event())
+        world.clock.advance(seconds=job.every)
+    assert world.holds(lease) == {other: 1}
 
 
 def test_a_lease_gets_another_host_when_the_service_of_a_sleeping_one_was_deleted(site: Night) -> None:

@@ -39,7 +39,7 @@ class MachineAnswer(TypedDict):
     """The machine of a host: how it is switched, and where it is between on and off, since when.
 
     `ready_at` is when the host can be used at the soonest if it is woken now, null if it is on; `next_start` is when
-    something is promised on it. `failure` says why it is not switched off any more: send it again when it works.
+    something is promised on it. `failure` says why it is not switched any more: send it again when it works.
     """
 
     host_id: str
@@ -151,6 +151,7 @@ def _show(found: MachineNow) -> MachineAnswer:
         since=found.since,
         ready_at=found.ready_at,
         next_start=found.next_start,
+        failure=found.failure,
     )
 
 

@@ -51,7 +51,7 @@ def _hosts(service: Service, _args: Namespace) -> Iterator[str]:
     found = list_machines(service)
     for each in found:
         since = "" if each.since is None else f" since {each.since:%Y-%m-%d %H:%M:%S}"
-        why = "" if each.machine.failure is None else f". It stays on: {each.machine.failure}"
+        why = "" if each.failure is None else f". It is not switched: {each.failure}"
         yield f"{each.resource.label} ({each.machine.power_class}): {each.stage}{since}{why}"
     if not found:
         yield "No machine can be switched: say how with `leasehold power set`."

@@ -26,13 +26,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MachineNow:
-    """A machine, the resource on it, and where it is: `ready_at` is when it can be used at the soonest."""
+    """A machine, the resource on it, and where it is: `ready_at` is when it can be used at the soonest.
+
+    `failure` is why it is not switched, None if it is.
+    """
 
     machine: Machine
     resource: Resource
     sleep: Sleep | None
     next_start: datetime | None
     ready_at: datetime | None
+    failure: str | None
 
     @property
     def stage(self) -> Stage:
@@ -57,7 +61,7 @@ class MachineNow:
 
 def list_machines(service: Service, number: int | None = None) -> Sequence[MachineNow]:
     """Return the machines of enrolled hosts, in the order of these; with `number` that of one alone."""
-    now = service.now()
+    now, settings = service.now(), service.settings.of(PowerSettings)
     with service.db.reading() as connection:
         found = known(service, connection)
         numbers = [each for each in found.machines if number in (None, each)]
@@ -69,6 +73,7 @@ def list_machines(service: Service, number: int | None = None) -> Sequence[Machi
             found.sleeps.get(each),
             uses.get(each, Use()).next_start,
             None if resource.waking is None else resource.waking.ready_at(now),
+            found.machines[each].failure or settings.missing(found.machines[each].power_class),
         )
         for each in numbers
     ]

@@ -105,6 +105,10 @@ class PowerSettings:
         """Return a class of machines."""
         return next((each for each in self.classes if each.name == name), None)
 
+    def missing(self, name: str) -> str | None:
+        """Return why nothing switches the machines of a class; None for one that is configured."""
+        return None if self.named(name) else f"Its class {name!r} is not configured; name it in [power] classes."
+
     def may_sleep(self, now: datetime) -> bool:
         """Say whether machines may fall asleep at this moment."""
         here = now.astimezone(UTC if self.awake_zone == "UTC" else ZoneInfo(self.awake_zone))

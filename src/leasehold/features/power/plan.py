@@ -39,7 +39,8 @@ class Candidate:
 
     It `takes` so long to wake up. `next_start` is when something is promised on it next, None: nothing is. Nobody uses
     it since `idle_since`, None: somebody does; and it is on since `on_since`. `able` says that it may sleep as far as
-    its own state goes; `group` are the values by which spares are counted. One in `trouble` was switched on twice.
+    its own state goes; `group` are the values by which spares are counted. One in `trouble` was switched on twice, or
+    cannot be: it is not `switchable`.
     """
 
     number: int
@@ -51,6 +52,7 @@ class Candidate:
     idle_since: datetime | None = None
     on_since: datetime | None = None
     trouble: bool = False
+    switchable: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def plan(
     wake = [*due, *(number for number in _more(hosts, conditions, now, conditions.spares) if number not in due)]
     standing = sum(map(len, _standing_by(hosts, conditions, now).values()))
     coming = standing + len(_coming(hosts, conditions, now)) + len(wake) - len(due)
-    asleep = sorted(each.number for each in hosts if each.stage is Stage.ASLEEP and each.number not in wake)
+    asleep = sorted(each.number for each in _asleep(hosts) if each.number not in wake)
     wake += asleep[: max(0, waited_for - coming)]
     # A start waits for nothing: what is due is woken, however many machines are under way.
     room = max(0, free - len(due))
@@ -101,6 +103,11 @@ def _due(hosts: Iterable[Candidate], conditions: Conditions, now: datetime) -> I
     for place, (start, _, each) in enumerate(promised):
         if start - ahead(each.takes, place, conditions) <= now:
             yield each
+
+
+def _asleep(hosts: Iterable[Candidate]) -> Sequence[Candidate]:
+    """Return the hosts that could be woken; one that cannot is only if it is needed, so that it fails in time."""
+    return [each for each in hosts if each.stage is Stage.ASLEEP and each.switchable]
 
 
 def _free(each: Candidate, conditions: Conditions, now: datetime) -> bool:
@@ -137,7 +144,7 @@ def _more(hosts: Sequence[Candidate], conditions: Conditions, now: datetime, spa
     """
     standing = _standing_by(hosts, conditions, now)
     waking = _coming(hosts, conditions, now)
-    asleep = sorted((each for each in hosts if each.stage is Stage.ASLEEP), key=lambda each: each.number)
+    asleep = sorted(_asleep(hosts), key=lambda each: each.number)
     for group in sorted({each.group for each in asleep}):
         there = len(standing.get(group, ())) + sum(each.group == group for each in waking)
         trouble = sum(each.trouble and each.group == group for each in hosts)

@@ -16,15 +16,16 @@ from leasehold.cloud.ports import CloudError
 from leasehold.db.leases.lease import find_leases
 from leasehold.db.resources.resource import resources_by_number
 from leasehold.db.waiting import MOST, waiting_for
-from leasehold.features.power.drivers import load_power
+from leasehold.features.power.drivers import NoPower, load_power
 from leasehold.features.power.metrics import show_margins
 from leasehold.features.power.model import Stage, margin
-from leasehold.features.power.options import PowerSettings
+from leasehold.features.power.options import MachineClass, PowerSettings
 from leasehold.features.power.plan import Candidate, Conditions, plan
 from leasehold.features.power.port import PowerError
 from leasehold.features.power.step import Step
 from leasehold.features.power.store import Use, awake_since, open_sleeps, read_machines, use_of, wakes_of
 from leasehold.features.power.use import Host, adopt, expect, put_to_sleep, wake
+from leasehold.model.errors import some_of
 from leasehold.model.properties import matches
 from leasehold.model.resource import Health
 from leasehold.resource_types.capabilities import Resting
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.features.power.model import Machine, Sleep
-    from leasehold.features.power.options import MachineClass
     from leasehold.features.power.port import Power
     from leasehold.leasing.service import Service
     from leasehold.resource_types.registry import ResourceType
@@ -58,15 +58,14 @@ class Known:
 
 
 def known(service: Service, connection: Connection) -> Known:
-    """Read the machines of classes that are configured, and whose hosts are enrolled."""
-    settings, found, types = service.settings.of(PowerSettings), read_machines(connection), resting(service)
+    """Read the machines whose hosts are enrolled."""
+    found, types, sleeps = read_machines(connection), resting(service), open_sleeps(connection)
     hosts = {
         number: Host(each, *types[each.type])
         for number, each in sorted(resources_by_number(connection, found).items())
         if each.deleted_at is None and each.type in types
     }
-    machines = {each: found[each] for each in hosts if settings.named(found[each].power_class) is not None}
-    return Known(machines, hosts, open_sleeps(connection))
+    return Known({each: found[each] for each in hosts}, hosts, sleeps)
 
 
 def resting(service: Service) -> dict[str, tuple[ResourceType, Resting]]:
@@ -103,27 +102,38 @@ class Rounds:
     def _settings(self) -> PowerSettings:
         return self.service.settings.of(PowerSettings)
 
-    def _power_of(self, machine_class: MachineClass) -> Power:
+    def _power_of(self, name: str) -> Power:
         """Return what switches the machines of a class."""
-        if machine_class.name not in self._powers:
-            self._powers[machine_class.name] = load_power(machine_class, self.service.cloud)
-        return self._powers[machine_class.name]
+        machine_class = self._settings.named(name)
+        if machine_class is None:
+            return NoPower(str(self._settings.missing(name)))
+        if name not in self._powers:
+            self._powers[name] = load_power(machine_class, self.service.cloud)
+        return self._powers[name]
 
     def _go_on(self, found: Known, times: Mapping[str, timedelta]) -> None:
         """Go on with each sleep under way, with some at the same time; what fails is logged and done again."""
-        under_way = [number for number, sleep in found.sleeps.items() if sleep.stage is not Stage.ASLEEP]
+        sleeping = {number: sleep for number, sleep in found.sleeps.items() if number in found.hosts}
+        self._complain(found, sleeping)
+        under_way = [number for number, sleep in sleeping.items() if sleep.stage is not Stage.ASLEEP]
         steps = [self._step(found, number, times) for number in under_way]
         with ThreadPoolExecutor(self._settings.at_once, thread_name_prefix="power") as threads:
-            list(threads.map(_attempt, filter(None, steps)))
+            list(threads.map(_attempt, steps))
 
-    def _step(self, found: Known, number: int, times: Mapping[str, timedelta]) -> Step | None:
-        machine, host = found.machines.get(number), found.hosts.get(number)
-        machine_class = None if machine is None else self._settings.named(machine.power_class)
-        if machine is None or host is None or machine_class is None:
-            log.error("Resource %s sleeps, and its machine cannot be switched: is its class still configured?", number)
-            return None
-        takes, power = times[machine_class.name], self._power_of(machine_class)
-        return Step(self.service, machine, machine_class, host, found.sleeps[number], power, takes)
+    def _step(self, found: Known, number: int, times: Mapping[str, timedelta]) -> Step:
+        machine, sleep = found.machines[number], found.sleeps[number]
+        machine_class = self._settings.named(machine.power_class) or MachineClass(machine.power_class)
+        takes, power = times.get(machine_class.name, sleep.takes), self._power_of(machine_class.name)
+        return Step(self.service, machine, machine_class, found.hosts[number], sleep, power, takes)
+
+    def _complain(self, found: Known, sleeping: Collection[int]) -> None:
+        """Name the hosts that sleep although nothing wakes them; when a lease needs one, it fails, and is replaced."""
+        for name in sorted({found.machines[number].power_class for number in sleeping}):
+            if self._settings.named(name) is None:
+                those = [
+                    found.hosts[each].resource.label for each in sleeping if found.machines[each].power_class == name
+                ]
+                log.error("Nothing wakes %s: name their class %r in [power] classes.", some_of(sorted(those)), name)
 
     def _decide(self, found: Known, times: Mapping[str, timedelta]) -> None:
         """Let those wake up that are needed soon, and those sleep that nobody needs.
@@ -168,15 +178,18 @@ class Rounds:
         """Wake those that are down because they sleep, although the database, which went back, does not know that."""
         for number, machine in found.machines.items():
             host = found.hosts[number]
-            if host.resource.health not in (Health.DOWN, Health.FAILED) or machine.failure or number in found.sleeps:
+            machine_class = self._settings.named(machine.power_class)
+            if machine_class is None or machine.failure or number in found.sleeps:
+                continue
+            if host.resource.health not in (Health.DOWN, Health.FAILED):
                 continue
             try:
                 closed = host.driver.is_closed(self.service.cloud, host.resource.attributes)
             except CloudError as error:
                 log.warning("Whether %s sleeps is not known: %s", host.resource.label, error)
             else:
-                takes = times[machine.power_class]
-                if closed and adopt(self.service, host, machine.power_class, takes):
+                takes = times[machine_class.name]
+                if closed and adopt(self.service, host, machine_class.name, takes):
                     log.warning("%s is asleep, and the database did not know it: it wakes up.", host.resource.label)
 
     def _candidate(
@@ -184,19 +197,23 @@ class Rounds:
     ) -> Candidate:
         machine, host, sleep = found.machines[number], found.hosts[number], found.sleeps.get(number)
         settings, each = self._settings, host.resource
-        kept = machine.kept_on or machine.failure is not None
+        takes, switchable = times.get(machine.power_class, timedelta(0)), machine.power_class in times
+        kept = machine.kept_on or machine.failure is not None or not switchable
         kept = kept or (settings.keep_on is not None and matches(settings.keep_on, each.values.get))
         seen = (use.idle_since, each.created_at, self._used_at.get(number))
         return Candidate(
             number=number,
             stage=Stage.ON if sleep is None else sleep.stage,
-            takes=times[machine.power_class] if sleep is None else max(sleep.takes, times[machine.power_class]),
+            takes=takes if sleep is None else max(sleep.takes, takes),
             group=tuple(str(each.values.get(name, "")) for name in settings.spares_by),
             able=host.able and not kept,
             next_start=use.next_start,
             idle_since=None if use.used else max((moment for moment in seen if moment is not None), default=None),
             on_since=on_since,
-            trouble=sleep is not None and sleep.stage is Stage.WAKING and sleep.cycled_at is not None,
+            trouble=sleep is not None
+            and sleep.stage is Stage.WAKING
+            and (sleep.cycled_at is not None or not switchable),
+            switchable=switchable,
         )
 
 
@@ -207,13 +224,12 @@ def _waited_for(connection: Connection, pools: Collection[str], now: datetime) -
     return sum(int(part.request.get("min", 1)) for lease in found for part in lease.reservations)
 
 
-def tell_sleepers(service: Service) -> int:
-    """Complain of hosts that sleep where no class of machines is configured, and return how many there are."""
+def mind_sleepers(service: Service) -> int:
+    """Do a round if hosts sleep where no class of machines is configured, and return how many there are."""
     with service.db.reading() as connection:
         sleepers = open_sleeps(connection)
     if sleepers:
-        text = "%s hosts sleep, and nothing wakes them: name the classes of their machines in [power] classes."
-        log.error(text, len(sleepers))
+        Rounds(service).run()
     return len(sleepers)
 
 

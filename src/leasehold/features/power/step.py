@@ -177,11 +177,19 @@ class Step:
             self._take_power()
             return
         seconds = int((now - (self.sleep.woken_at or now)).total_seconds())
-        reason = f"It has not come up within {seconds} seconds, although it was switched off and on again."
+        reason = f"It has not come up within {seconds} seconds, {self._tried()}"
         log.error("%s is not trusted any more, and its leases get other hosts. %s", self.label, reason)
         fail(self.service, self.host, self.sleep, reason)
         heal_leases(self.service)
         FAILED.labels(self.machine_class.name).inc()
+
+    def _tried(self) -> str:
+        """Return what did not help, as the end of a sentence."""
+        try:
+            self.power.is_on(self.machine.address)
+        except PowerError as error:
+            return f"and cannot be switched: {error}"
+        return "although it was switched off and on again."
 
     def _is_ready(self) -> None:
         late = ready(self.service, self.host, self.sleep, Outcome.READY)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from stevedore import DriverManager
 from stevedore.exception import NoMatches
 
 from leasehold.conf.errors import unusable
+from leasehold.features.power.port import PowerError
 
 if TYPE_CHECKING:
     from leasehold.cloud.ports import Cloud
@@ -26,3 +27,15 @@ def load_power(machine_class: MachineClass, cloud: Cloud) -> Power:
         message = f"{group} driver: no installed package has a driver {machine_class.driver!r}: {error}"
         raise unusable(message) from error
     return made
+
+
+class NoPower:
+    """Implements `Power` for machines that nothing switches: every verb raises PowerError, and says why."""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def _refuse(self, _address: str) -> NoReturn:
+        raise PowerError(self._why)
+
+    is_on = switch_on = shut_down = switch_off = watts = _refuse

@@ -12,11 +12,13 @@ from sqlalchemy import delete, select
 
 from leasehold.cloud.sandbox.tables import hypervisors
 from leasehold.features.power.job import jobs
-from leasehold.features.power.machines import wake_machine
+from leasehold.features.power.machines import get_machine, set_machine, unset_machine, wake_machine
 from leasehold.features.power.options import PowerSettings
 from leasehold.features.power.rounds import Rounds
 from leasehold.features.power.store import sleeps
-from leasehold.model.resource import Health
+from leasehold.leasing.resources import resource
+from leasehold.model.errors import InUseError
+from leasehold.model.resource import HOST, Health
 from tests.factory import hosts
 from tests.features.power.night import CLASS, HOSTS, USUAL, Night, checked, night
 
@@ -126,6 +128,53 @@ def test_without_any_class_the_leases_of_hosts_that_sleep_are_healed_all_the_sam
         job.run(Event())
         world.clock.advance(seconds=job.every)
     assert world.holds(lease) == {other: 1}
+
+
+def test_a_machine_that_has_failed_gets_another_address_and_is_tried_again(site: Night) -> None:
+    world = site.world
+    name = dead_before(site, 4)
+    ident = world.host(name).id
+    # While it sleeps its address is not changed: that of another machine would be switched off.
+    asleep = next(each for each, stage in site.stages().items() if stage == "asleep")
+    with pytest.raises(InUseError, match="wake it first"):
+        set_machine(world.service, world.host(asleep).id, CLASS.name, "cmp-99", kept_on=False)
+    world.cloud.machines.set(name, stuck=False)
+    set_machine(world.service, ident, CLASS.name, name, kept_on=True)
+    assert wake_machine(world.service, ident).stage == "waking"
+    site.run_for(minutes=5)
+    found = get_machine(world.service, ident)
+    assert (found.stage, found.failure, world.host(name).reservable) == ("on", None, True)
+    checked(site)
+
+
+def test_no_power_is_taken_from_an_address_that_was_not_proved(site: Night) -> None:
+    """The new address of a failed machine is that of another one, which is in use."""
+    world = site.world
+    name = dead_before(site, 4)
+    lease = world.lease(hosts(1), start=hours(site) + 1.5, end=hours(site) + 20)
+    site.run_for(hours=1.5)
+    (used,) = world.holds(lease)
+    unset_machine(world.service, world.host(used).id)
+    set_machine(world.service, world.host(name).id, CLASS.name, used, kept_on=False)
+    assert wake_machine(world.service, world.host(name).id).stage == "waking"
+    for _ in range(60):
+        site.run_for(minutes=1)
+        assert world.cloud.machines.is_on(used)
+    assert site.stages()[name] == "failed"
+    assert world.status(lease) == "ACTIVE"
+
+
+def test_a_failed_host_can_be_removed_and_is_open_then(site: Night) -> None:
+    world = site.world
+    name = dead_before(site, 4)
+    resource.remove(world.service, HOST, world.host(name).id)
+    site.run_for(minutes=1)
+    assert name not in site.stages()
+    assert all(each.enabled for each in world.cloud.hypervisors.list() if each.hypervisor_hostname == name)
+    assert not world.cloud.providers.claimed({name})
+    left = select(sleeps).where(sleeps.c.outcome == "failed", sleeps.c.ready_at.is_(None))
+    with world.service.db.reading() as connection:
+        assert connection.execute(left).first() is None
 
 
 def test_a_lease_gets_another_host_when_the_service_of_a_sleeping_one_was_deleted(site: Night) -> None:

@@ -10,7 +10,7 @@ from leasehold.features.power.model import Machine, Sleep, Stage
 from leasehold.features.power.options import PowerSettings
 from leasehold.features.power.rounds import known, margins, resting
 from leasehold.features.power.store import Use, find_machine, forget_machine, open_sleeps, put_machine, use_of
-from leasehold.features.power.use import Host, wake
+from leasehold.features.power.use import Host, adopt, wake
 from leasehold.leasing.locks import lock
 from leasehold.model.errors import ConflictError, InUseError, InvalidInputError, NotFoundError
 
@@ -91,7 +91,7 @@ def set_machine(service: Service, ident: str, power_class: str, address: str, *,
     """Say how the machine of a host is switched; what it failed with is forgotten, because a person says that it works.
 
     Raises NotFoundError, InvalidInputError for a class that is not configured, ConflictError for the address of another
-    machine of the class, and InUseError while it sleeps and is to be switched by something else.
+    machine of the class, and InUseError while it sleeps and is to be switched by something else, unless it has failed.
     """
     classes = [each.name for each in service.settings.of(PowerSettings).classes]
     if power_class not in classes:
@@ -104,7 +104,8 @@ def set_machine(service: Service, ident: str, power_class: str, address: str, *,
         lock(connection, {host.type_.kind.pool}, service.now)
         before = find_machine(connection, host.number)
         moved = before is not None and (before.power_class, before.address) != (power_class, address)
-        if moved and open_sleeps(connection, host.number):
+        sleep = open_sleeps(connection, host.number).get(host.number)
+        if moved and sleep is not None and sleep.stage is not Stage.FAILED:
             raise InUseError(f"The machine of {host.resource.label} is not on; wake it first.", field="address")
         others = known(service, connection)
         for number, each in others.machines.items():
@@ -133,8 +134,11 @@ def unset_machine(service: Service, ident: str) -> None:
 
 
 def wake_machine(service: Service, ident: str) -> MachineNow:
-    """Wake a host now, and return its machine; nothing for one that is on, or wakes up already."""
-    wake(service, _host(service, ident))
+    """Wake a host now, or try again to switch on one that has failed, and return its machine."""
+    host, found = _host(service, ident), get_machine(service, ident)
+    takes = wake_times(service).get(found.machine.power_class)
+    if not wake(service, host) and found.stage is Stage.FAILED and takes is not None:
+        adopt(service, host, found.machine.power_class, takes)
     return get_machine(service, ident)
 
 

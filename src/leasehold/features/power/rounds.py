@@ -23,7 +23,7 @@ from leasehold.features.power.options import MachineClass, PowerSettings
 from leasehold.features.power.plan import Candidate, Conditions, plan
 from leasehold.features.power.port import PowerError
 from leasehold.features.power.step import Step
-from leasehold.features.power.store import Use, awake_since, open_sleeps, read_machines, use_of, wakes_of
+from leasehold.features.power.store import Use, awake_since, change_sleep, open_sleeps, read_machines, use_of, wakes_of
 from leasehold.features.power.use import Host, adopt, expect, put_to_sleep, wake
 from leasehold.model.errors import some_of
 from leasehold.model.properties import matches
@@ -50,22 +50,28 @@ UNNOTICED = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """All machines that can be switched, their hosts, and the sleeps under way, by the number of the resource."""
+    """All machines that can be switched, their hosts, and the sleeps under way, by the number of the resource.
+
+    Those that are `gone` are no longer enrolled, although their sleep has not ended.
+    """
 
     machines: Mapping[int, Machine]
     hosts: Mapping[int, Host]
     sleeps: Mapping[int, Sleep]
+    gone: Mapping[int, Host]
 
 
 def known(service: Service, connection: Connection) -> Known:
     """Read the machines whose hosts are enrolled."""
     found, types, sleeps = read_machines(connection), resting(service), open_sleeps(connection)
-    hosts = {
+    ever = {
         number: Host(each, *types[each.type])
         for number, each in sorted(resources_by_number(connection, found).items())
-        if each.deleted_at is None and each.type in types
+        if each.type in types
     }
-    return Known({each: found[each] for each in hosts}, hosts, sleeps)
+    hosts = {number: each for number, each in ever.items() if each.resource.deleted_at is None}
+    gone = {number: each for number, each in ever.items() if number in sleeps and number not in hosts}
+    return Known({each: found[each] for each in hosts}, hosts, sleeps, gone)
 
 
 def resting(service: Service) -> dict[str, tuple[ResourceType, Resting]]:
@@ -119,6 +125,8 @@ class Rounds:
         steps = [self._step(found, number, times) for number in under_way]
         with ThreadPoolExecutor(self._settings.at_once, thread_name_prefix="power") as threads:
             list(threads.map(_attempt, steps))
+        for number, host in found.gone.items():
+            self._let_go(found, host, found.sleeps[number])
 
     def _step(self, found: Known, number: int, times: Mapping[str, timedelta]) -> Step:
         machine, sleep = found.machines[number], found.sleeps[number]
@@ -134,6 +142,18 @@ class Rounds:
                     found.hosts[each].resource.label for each in sleeping if found.machines[each].power_class == name
                 ]
                 log.error("Nothing wakes %s: name their class %r in [power] classes.", some_of(sorted(those)), name)
+
+    def _let_go(self, found: Known, host: Host, sleep: Sleep) -> None:
+        """Open a host that was removed while it was closed, unless it is enrolled anew, and end its sleep."""
+        label = host.resource.label
+        try:
+            if all(each.resource.label != label for each in found.hosts.values()):
+                host.driver.reopen(self.service.cloud, host.resource.attributes)
+        except CloudError as error:
+            log.warning("%s was removed, and is not open yet: %s", label, error)
+        else:
+            now = self.service.now()
+            self.service.db.transact(lambda connection: change_sleep(connection, sleep.id, ready_at=now))
 
     def _decide(self, found: Known, times: Mapping[str, timedelta]) -> None:
         """Let those wake up that are needed soon, and those sleep that nobody needs.

@@ -189,7 +189,8 @@ class Step:
             self.power.is_on(self.machine.address)
         except PowerError as error:
             return f"and cannot be switched: {error}"
-        return "although it was switched off and on again."
+        again = self.sleep.cycled_at != self.sleep.woken_at
+        return "although it was switched off and on again." if again else "although it was switched on."
 
     def _is_ready(self) -> None:
         late = ready(self.service, self.host, self.sleep, Outcome.READY)

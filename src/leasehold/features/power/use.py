@@ -72,12 +72,18 @@ def put_to_sleep(service: Service, host: Host, power_class: str, takes: timedelt
 
 
 def adopt(service: Service, host: Host, power_class: str, takes: timedelta) -> bool:
-    """Wake a host that is closed as if it slept, although the database does not know that: it went back."""
+    """Wake a host that is closed as if it slept, although no sleep says so: the database went back, or it has failed.
+
+    Its machine is only switched on: this sleep has not proved that its address is right, as a shutdown does.
+    """
 
     def work(locks: Locks, now: Host) -> bool:
-        if now.resource.waking is not None or open_sleeps(locks.connection, host.number):
+        failed = open_sleeps(locks.connection, host.number).get(host.number)
+        if now.resource.waking is not None or (failed is not None and failed.stage is not Stage.FAILED):
             return False
-        times = dict.fromkeys(("stopped_at", "off_at", "woken_at"), locks.now)
+        if failed is not None:
+            change_sleep(locks.connection, failed.id, ready_at=locks.now)
+        times = dict.fromkeys(("stopped_at", "off_at", "woken_at", "cycled_at"), locks.now)
         add_sleep(locks.connection, host.number, power_class, takes, locks.now, **times)
         _put(locks, now.resource, Waking(takes, locks.now), Health.ASLEEP)
         return True

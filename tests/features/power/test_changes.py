@@ -8,9 +8,10 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
-from sqlalchemy import delete, select
+from sqlalchemy import delete, select, update
 
 from leasehold.cloud.sandbox.tables import hypervisors
+from leasehold.db.tables import pools, resources
 from leasehold.features.power.job import jobs
 from leasehold.features.power.machines import get_machine, set_machine, unset_machine, wake_machine
 from leasehold.features.power.options import PowerSettings
@@ -186,3 +187,26 @@ def test_a_lease_gets_another_host_when_the_service_of_a_sleeping_one_was_delete
     site.run_until(world.hour(6))
     assert world.status(lease) == "ACTIVE"
     assert world.holds(lease).keys().isdisjoint({name})
+
+
+@pytest.mark.parametrize("minutes", [20, 21, 35])
+def test_a_database_that_went_back_opens_what_was_closed_and_wakes_what_is_off(site: Night, minutes: int) -> None:
+    """The backup is from before they were closed, or shut down, or off."""
+    world = site.world
+    lease = world.lease(hosts(4), start=3, end=4)
+    site.run_for(minutes=minutes)
+    assert "on" not in site.stages().values()
+    world.execute(delete(sleeps))
+    awake = {"health": Health.HEALTHY, "waking_seconds": None, "waking_since": None}
+    world.execute(update(resources).values(**awake, generation=resources.c.generation + 100))
+    world.execute(update(pools).values(generation=pools.c.generation + 100, nonces=""))
+    # Nothing may sleep from now on, so nothing but what the backup has missed is done.
+    configure(site, replace(USUAL, idle=timedelta(days=1)))
+    site.run_for(minutes=40)
+    assert set(site.stages().values()) == {"on"}
+    assert all(each.enabled for each in world.cloud.hypervisors.list())
+    assert all(each.reservable for each in world.listed())
+    assert not world.cloud.providers.claimed(HOSTS)
+    site.run_until(world.hour(3))
+    assert world.status(lease) == "ACTIVE"
+    checked(site)

@@ -22,7 +22,7 @@ from leasehold.features.power.model import Stage, margin
 from leasehold.features.power.options import MachineClass, PowerSettings
 from leasehold.features.power.plan import Candidate, Conditions, plan
 from leasehold.features.power.port import PowerError
-from leasehold.features.power.step import Step
+from leasehold.features.power.step import QUIET_WITHIN, Step
 from leasehold.features.power.store import Use, awake_since, change_sleep, open_sleeps, read_machines, use_of, wakes_of
 from leasehold.features.power.use import Host, adopt, expect, put_to_sleep, wake
 from leasehold.model.errors import some_of
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from leasehold.features.power.model import Machine, Sleep
     from leasehold.features.power.port import Power
     from leasehold.leasing.service import Service
+    from leasehold.model.resource import Resource
     from leasehold.resource_types.registry import ResourceType
 
 log = logging.getLogger(__name__)
@@ -195,13 +196,13 @@ class Rounds:
         return used
 
     def _adopt(self, found: Known, times: Mapping[str, timedelta]) -> None:
-        """Wake those that are down because they sleep, although the database, which went back, does not know that."""
+        """Wake those that are closed because they sleep, although the database, which went back, does not know that."""
         for number, machine in found.machines.items():
             host = found.hosts[number]
             machine_class = self._settings.named(machine.power_class)
             if machine_class is None or machine.failure or number in found.sleeps:
                 continue
-            if host.resource.health not in (Health.DOWN, Health.FAILED):
+            if not _may_be_closed(host.resource, machine_class, self.service.now()):
                 continue
             try:
                 closed = host.driver.is_closed(self.service.cloud, host.resource.attributes)
@@ -235,6 +236,13 @@ class Rounds:
             and (sleep.cycled_at is not None or not switchable),
             switchable=switchable,
         )
+
+
+def _may_be_closed(host: Resource, machine_class: MachineClass, now: datetime) -> bool:
+    """Say whether a host that does not sleep may be closed by us; if it is up, its machine may just shut down."""
+    if host.health is Health.DISABLED:
+        return host.updated_at is not None and now - host.updated_at >= machine_class.shut_down + QUIET_WITHIN
+    return host.health in (Health.DOWN, Health.FAILED)
 
 
 def _waited_for(connection: Connection, pools: Collection[str], now: datetime) -> int:

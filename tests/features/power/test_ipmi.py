@@ -11,6 +11,7 @@ import pytest
 from leasehold.features.power.drivers.ipmi import IpmiPower
 from leasehold.features.power.options import MachineClass
 from leasehold.features.power.port import PowerError
+from tests.features.power.contract import obeys
 from tests.features.power.ipmi_sim import PASSWORD, USER, ipmi_sim
 from tests.processes import wait_for
 
@@ -46,17 +47,7 @@ def power(address: str) -> IpmiPower:
 
 
 def test_a_machine_shuts_down_and_comes_up(power: IpmiPower, address: str) -> None:
-    power.switch_on(address)
-    assert power.is_on(address)
-    power.shut_down(address)
-    wait_for(lambda: not power.is_on(address))
-    for verb in (power.shut_down, power.switch_off):
-        verb(address)
-        assert not power.is_on(address)
-    power.switch_on(address)
-    assert power.is_on(address)
-    power.switch_off(address)
-    assert not power.is_on(address)
+    obeys(power, address)
     assert power.watts(address) is None
 
 

@@ -14,6 +14,7 @@ import pytest
 from leasehold.features.power.drivers.redfish import RedfishPower
 from leasehold.features.power.options import MachineClass
 from leasehold.features.power.port import PowerError
+from tests.features.power.contract import is_off, obeys
 from tests.features.power.emulator import PASSWORD, SYSTEMS, USER, emulator
 from tests.processes import wait_for
 from tests.relay import CUT, Relay, listening
@@ -64,24 +65,9 @@ def power(**changes: Any) -> Power:
     return RedfishPower(replace(CLASS, **changes), NOBODYS_CLOUD)
 
 
-def off(made: Power, where: str) -> None:
-    made.switch_off(where)
-    wait_for(lambda: not made.is_on(where), within=60)
-
-
 def test_a_machine_shuts_down_and_comes_up(url: str) -> None:
-    made, first, second = power(), address(url), address(url, 1)
-    assert made.is_on(first)
-    made.shut_down(first)
-    wait_for(lambda: not made.is_on(first), within=60)
-    assert made.is_on(second)
-    made.shut_down(first)
-    made.switch_off(first)
-    assert not made.is_on(first)
-    made.switch_on(first)
-    made.switch_on(first)
-    wait_for(lambda: made.is_on(first), within=60)
-    assert made.watts(first) is None
+    obeys(power(), address(url))
+    assert power().is_on(address(url, 1))
 
 
 def test_a_request_that_is_lost_is_an_error_and_the_next_one_works(url: str) -> None:
@@ -89,11 +75,12 @@ def test_a_request_that_is_lost_is_an_error_and_the_next_one_works(url: str) -> 
     # Sushy tries again by itself, but not for ever.
     with relay(url, *[CUT] * 3) as lossy:
         with pytest.raises(PowerError, match="redfish"):
-            made.is_on(address(lossy))
-        assert made.is_on(address(lossy))
-        off(made, address(lossy))
-        made.switch_on(address(lossy))
-        wait_for(lambda: made.is_on(address(lossy)), within=60)
+            made.is_on(address(lossy, 1))
+        assert made.is_on(address(lossy, 1))
+        made.switch_off(address(lossy, 1))
+        is_off(made, address(lossy, 1))
+        made.switch_on(address(lossy, 1))
+        wait_for(lambda: made.is_on(address(lossy, 1)), within=60)
 
 
 def test_a_controller_that_fails_is_an_error(url: str) -> None:

@@ -12,6 +12,7 @@ from sqlalchemy import delete, select, update
 
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.db.tables import pools, resources
+from leasehold.features.power.drivers.sandbox import SandboxPower
 from leasehold.features.power.job import jobs
 from leasehold.features.power.machines import set_machine, unset_machine, wake_machine, wake_times
 from leasehold.features.power.options import AwakeHours, PowerSettings
@@ -23,6 +24,7 @@ from leasehold.model.properties import parse
 from leasehold.model.resource import HOST, Health
 from leasehold.model.terms.lease_type import LeaseType
 from tests.factory import at_call, dies_at, hosts, instances
+from tests.features.power.contract import obeys
 from tests.features.power.night import BOOTS, CLASS, HOSTS, SHUTS_DOWN, WAKES, Night, checked, night
 
 if TYPE_CHECKING:
@@ -36,6 +38,11 @@ pytestmark = pytest.mark.slow
 def site(tmp_path: Path) -> Iterator[Night]:
     with night(tmp_path) as made:
         yield made
+
+
+def test_the_machines_of_the_sandbox_obey(site: Night) -> None:
+    site.world.cloud.machines.set("cmp-01", seconds=0)
+    obeys(SandboxPower(CLASS, site.world.cloud), "cmp-01")
 
 
 def test_an_idle_host_sleeps_and_is_neither_failed_nor_disabled(site: Night) -> None:

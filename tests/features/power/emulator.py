@@ -15,21 +15,21 @@ from tests.processes import wait_for
 from tests.servers import free_port
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 USER, PASSWORD = "operator", "not-to-be-told"
 SYSTEMS = ("6f7d1b1c-0000-4000-8000-000000000001", "6f7d1b1c-0000-4000-8000-000000000002")
 
 
 @contextmanager
-def emulator(folder: Path) -> Iterator[str]:
-    """Run an emulator with two systems that are on, and yield its URL."""
+def emulator(folder: Path, idents: Sequence[str] = SYSTEMS) -> Iterator[str]:
+    """Run an emulator with these systems, which are on, and yield its URL."""
     port = free_port()
     secret = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()
     (folder / "users").write_text(f"{USER}:{secret}\n")
     systems = [
         {"uuid": ident, "name": f"node-{number}", "power_state": "On", "nics": []}
-        for number, ident in enumerate(SYSTEMS)
+        for number, ident in enumerate(idents)
     ]
     options = {
         "SUSHY_EMULATOR_LISTEN_IP": "127.0.0.1",

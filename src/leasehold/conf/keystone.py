@@ -2,7 +2,7 @@
 
 The account comes from the first of these that is filled in: `[cloud]` with keystoneauth's options, Blazar's
 `os_admin_*` options (contract lifecycle §11), `[keystone_authtoken]`. `[nova]`, `[placement]`, `[neutron]` and
-`[glance]` choose the endpoint of each service.
+`[glance]` choose the endpoint of each service; `[ironic]` may name an account as well.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from oslo_utils.netutils import escape_ipv6
 from leasehold.conf.errors import LONE_DOLLAR, ConfigurationError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from keystoneauth1.plugin import BaseAuthPlugin
     from keystoneauth1.session import Session
 
@@ -30,10 +32,13 @@ SERVICES = {
     "glance": {"service_type": "image", "min_version": "2.0", "max_version": "2.latest"},
 }
 """Defaults of the services' sections: the type in the catalogue, and the versions whose URL is looked up there."""
+IRONIC, BAREMETAL = "ironic", "baremetal"
+"""The section of a service that only some clouds have, and its type in the catalogue."""
 
 TIMEOUT_SECONDS = 60
 """A call to the cloud that takes longer is aborted and retried later."""
 
+_SESSION = ("cafile", "certfile", "keyfile", "insecure", "timeout")
 _BY_PASSWORD = ("password", "v3password")
 _ACCOUNT = ("username", "password", "project_name", "user_domain_name", "project_domain_name")
 """What an account consists of, as keystoneauth names it, and Blazar after `os_admin_`."""
@@ -70,11 +75,30 @@ def register(conf: cfg.ConfigOpts) -> None:
     loading.register_session_conf_options(conf, GROUP)
     conf.set_default("timeout", TIMEOUT_SECONDS, group=GROUP)
     for group, defaults in SERVICES.items():
-        loading.register_adapter_conf_options(conf, group, include_deprecated=False)
-        for name, value in defaults.items():
-            conf.set_default(name, value, group=group)
-        conf.set_default("valid_interfaces", ["internal", "public"], group=group)
+        _register_endpoint(conf, group, defaults)
         conf.register_opt(ENDPOINT_TYPE, group=group)
+    register_apart(conf, IRONIC, BAREMETAL)
+
+
+def register_apart(conf: cfg.ConfigOpts, section: str, service_type: str) -> None:
+    """Add the options of one service more, whose section may have a login of its own; may be repeated."""
+    _register_endpoint(conf, section, {"service_type": service_type})
+    loading.register_auth_conf_options(conf, section)
+    loading.register_session_conf_options(conf, section)
+
+
+def inherit(conf: cfg.ConfigOpts, section: str) -> None:
+    """Let the section of such a service have what the cloud has: the region, and the options of sessions."""
+    for name in _SESSION:
+        conf.set_default(name, conf[GROUP][name], group=section)
+    conf.set_default("region_name", conf.nova.region_name or conf.os_region_name, group=section)
+
+
+def _register_endpoint(conf: cfg.ConfigOpts, section: str, defaults: Mapping[str, str]) -> None:
+    loading.register_adapter_conf_options(conf, section, include_deprecated=False)
+    for name, value in defaults.items():
+        conf.set_default(name, value, group=section)
+    conf.set_default("valid_interfaces", ["internal", "public"], group=section)
 
 
 def register_account(conf: cfg.ConfigOpts) -> None:

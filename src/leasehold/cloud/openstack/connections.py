@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from keystoneauth1 import loading
 from keystoneauth1.loading import session as session_loading
+from keystoneauth1.plugin import FixedEndpointPlugin
 from keystoneauth1.session import Session
 
 from leasehold.cloud.deadline import time_left
 from leasehold.cloud.ports import CloudTransientError
-from leasehold.conf.keystone import GROUP, SERVICES, open_session
+from leasehold.conf.errors import unusable
+from leasehold.conf.keystone import GROUP, SERVICES, inherit, load_login, open_session, register_apart
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from keystoneauth1.adapter import Adapter
+    from keystoneauth1.plugin import BaseAuthPlugin
     from oslo_config import cfg
 
 LEAST_SECONDS = 0.001
@@ -49,15 +52,24 @@ class _Sessions(session_loading.Session):
 class Connections:
     """Gives every thread its own clients: threads may share a token, but not a session's sockets."""
 
-    def __init__(self, conf: cfg.ConfigOpts) -> None:
-        """Prepare to log in as `conf` says; raises `ConfigurationError` when it names no account."""
-        self._conf = conf
-        self._session = open_session(conf)
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        services: Collection[str] = SERVICES,
+        auth: BaseAuthPlugin | None = None,
+        group: str = GROUP,
+    ) -> None:
+        """Prepare to log in as `conf` says; raises `ConfigurationError` when it names no account.
+
+        Each of the services is a section of that name. `group` is the section with the options of sessions.
+        """
+        self._conf, self._services, self._group = conf, services, group
+        self._auth = auth or open_session(conf).auth
         self._of_thread = threading.local()
-        self._places = {name: threading.Semaphore(conf.cloud.calls_at_once) for name in SERVICES}
+        self._places = {name: threading.Semaphore(conf.cloud.calls_at_once) for name in services}
 
     def client(self, service: str) -> Adapter:
-        """Return this thread's client of "nova", "placement", "neutron" or "glance"."""
+        """Return this thread's client of one of the services."""
         clients: dict[str, Adapter] = self._of_thread.__dict__
         if service not in clients:
             clients.update(self._open())
@@ -75,8 +87,21 @@ class Connections:
             self._places[service].release()
 
     def _open(self) -> dict[str, Adapter]:
-        session = _Sessions().load_from_conf_options(self._conf, GROUP, auth=self._session.auth)
+        session = _Sessions().load_from_conf_options(self._conf, self._group, auth=self._auth)
         return {
             name: loading.load_adapter_from_conf_options(self._conf, name, session=session, user_agent="leasehold")
-            for name in SERVICES
+            for name in self._services
         }
+
+
+def connect_apart(conf: cfg.ConfigOpts, section: str, service_type: str) -> Connections:
+    """Return connections to the one service of a section that may have a login of its own, as Nova's for Ironic.
+
+    Without one it is the cloud's. Raises `ConfigurationError` for a login or an endpoint that can never be used.
+    """
+    register_apart(conf, section, service_type)
+    inherit(conf, section)
+    login = load_login(conf, section)
+    if isinstance(login, FixedEndpointPlugin) and not (login.endpoint or conf[section].endpoint_override):
+        raise unusable(f"[{section}] endpoint: write the URL of the service, because nobody else says where it is.")
+    return Connections(conf, (section,), login, section)

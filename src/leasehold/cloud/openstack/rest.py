@@ -7,8 +7,10 @@ After a blip (no connection, 502 to 504), a call that may be repeated is retried
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
+from json import loads
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +71,13 @@ class ServiceClient:
         except keystone.ClientException as error:
             raise CloudTransientError(f"{self.name} {call}: {_cause(error)}") from error
 
+    def root(self, call: str) -> str:
+        """Return the URL of the service, "" if the catalogue has none; raises CloudTransientError without a login."""
+        try:
+            return self.connections.client(self.name).get_endpoint() or ""
+        except keystone.ClientException as error:
+            raise CloudTransientError(f"{self.name} {call}: {_cause(error)}") from error
+
     def get(
         self,
         call: str,
@@ -89,16 +98,26 @@ class ServiceClient:
             raise CloudTransientError(f"{self.name} {call}: {path} answered with a body that is not JSON") from error
 
     def pages(
-        self, call: str, path: str, key: str, version: str | None = None, params: Mapping[str, Any] | None = None
+        self,
+        call: str,
+        path: str,
+        key: str,
+        version: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        ident: str = "id",
     ) -> Iterator[Any]:
-        """Yield the items of a paginated collection; a link `next` announces another page, which Glance names alone."""
+        """Yield the items of a paginated collection; a link `next` announces another page, which Glance names alone.
+
+        `ident` is what the service calls the ids of the items.
+        """
         query = dict(params or {}, limit=PAGE)
         while True:
             page = self.get(call, path, version, query)
             yield from page[key]
             if "next" not in page and not any(link["rel"] == "next" for link in page.get(f"{key}_links", ())):
                 return
-            query["marker"] = page[key][-1]["id"]
+            query["marker"] = page[key][-1][ident]
 
     def call(
         self,
@@ -198,11 +217,14 @@ def _message(response: requests.Response) -> str:
 
 
 def _innermost(content: Any) -> str:
-    """Return the first text under `message` or `detail`, at any depth."""
+    """Return the first text under `message`, `detail` or `faultstring`, at any depth; Ironic nests it as JSON."""
     if isinstance(content, dict):
-        for key in ("message", "detail"):
+        for key in ("message", "detail", "faultstring"):
             if isinstance(content.get(key), str):
                 return str(content[key])
+        if isinstance(nested := content.get("error_message"), str):
+            with suppress(ValueError):
+                return _innermost(loads(nested))
         content = list(content.values())
     if isinstance(content, list):
         return next((text for text in map(_innermost, content) if text), "")

@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from leasehold.conf.errors import ConfigurationError
 from leasehold.db.resources.resource import find_resource
+from leasehold.features.power.managed import Managed, taken
 from leasehold.features.power.model import Machine, Sleep, Stage
 from leasehold.features.power.options import PowerSettings
+from leasehold.features.power.port import PowerError
 from leasehold.features.power.rounds import known, margins, resting
 from leasehold.features.power.store import Use, find_machine, forget_machine, open_sleeps, put_machine, use_of
 from leasehold.features.power.use import Host, adopt, wake
 from leasehold.leasing.locks import lock
-from leasehold.model.errors import ConflictError, InUseError, InvalidInputError, NotFoundError
+from leasehold.model.errors import CloudUnavailableError, ConflictError, InUseError, InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from leasehold.features.power.options import MachineClass
     from leasehold.leasing.service import Service
     from leasehold.model.resource import Resource
 
@@ -91,13 +95,17 @@ def set_machine(service: Service, ident: str, power_class: str, address: str, *,
     """Say how the machine of a host is switched; what it failed with is forgotten, because a person says that it works.
 
     Raises NotFoundError, InvalidInputError for a class that is not configured, ConflictError for the address of another
-    machine of the class, and InUseError while it sleeps and is to be switched by something else, unless it has failed.
+    machine of the class or of one that another program manages, CloudUnavailableError if such a program does not tell
+    what it manages, and InUseError while it sleeps and is to be switched by something else, unless it has failed.
     """
-    classes = [each.name for each in service.settings.of(PowerSettings).classes]
-    if power_class not in classes:
+    settings = service.settings.of(PowerSettings)
+    machine_class = settings.named(power_class)
+    if machine_class is None:
+        classes = [each.name for each in settings.classes]
         known_ones = f"it has to be {' or '.join(map(repr, classes))}" if classes else "no class is configured"
         raise InvalidInputError(f"There is no class of machines {power_class!r}; {known_ones}.", field="power_class")
     host = _host(service, ident)
+    _refuse_managed(service, machine_class, address)
     new = Machine(host.number, power_class, address, kept_on)
 
     def work(connection: Connection) -> None:
@@ -116,6 +124,20 @@ def set_machine(service: Service, ident: str, power_class: str, address: str, *,
 
     service.db.transact(work)
     return get_machine(service, ident)
+
+
+def _refuse_managed(service: Service, machine_class: MachineClass, address: str) -> None:
+    """Raise ConflictError for the address of a machine that another program manages."""
+    try:
+        managed = Managed(service.settings.of(PowerSettings).classes, service.cloud)
+        manager = managed.manager_of(machine_class, address)
+    except ConfigurationError as error:
+        raise InvalidInputError(str(error), field="power_class") from error
+    except PowerError as error:
+        message = f"Whether another program manages the machine is not known now; try again. {error}"
+        raise CloudUnavailableError(message) from error
+    if manager is not None:
+        raise ConflictError(taken(address, manager), field="address")
 
 
 def unset_machine(service: Service, ident: str) -> None:

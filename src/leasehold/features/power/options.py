@@ -35,16 +35,19 @@ class MachineClass:
     password: str = field(default="", repr=False)
     command: tuple[str, ...] = field(default=(), repr=False)
     cipher_suite: str = ""
+    section: str = "ironic"
     verify: str = "true"
     timeout: timedelta = timedelta(seconds=30)
     shut_down: timedelta = timedelta(minutes=5)
     watts_on: float = 0.0
     watts_off: float = 0.0
+    conf: cfg.ConfigOpts = field(default_factory=cfg.ConfigOpts, repr=False, compare=False)
+    """For what reads a section of its own."""
 
 
 CLASS_OPTIONS: Sequence[cfg.Opt] = [
-    cfg.StrOpt("driver", help="What switches the machines: redfish, ipmi, hook or sandbox."),
-    cfg.StrOpt("username", secret=True, help="The account at the management controllers, or at Ironic."),
+    cfg.StrOpt("driver", help="What switches the machines: redfish, ipmi, ironic, hook or sandbox."),
+    cfg.StrOpt("username", secret=True, help="The account at the management controllers."),
     cfg.StrOpt("password", secret=True, help="Its password."),
     cfg.ListOpt(
         "command",
@@ -56,6 +59,7 @@ CLASS_OPTIONS: Sequence[cfg.Opt] = [
         "verify", help="true, false, or the file of the certificates that management controllers are checked by."
     ),
     cfg.StrOpt("cipher_suite", help="The number of IPMI's cipher suite, such as 17; empty: the controller is asked."),
+    cfg.StrOpt("section", help="The section that says where Ironic is, and how to log in there."),
     cfg.IntOpt("timeout_seconds", min=1, max=3600, help="Seconds that one command may take."),
     cfg.IntOpt(
         "shut_down_seconds", min=0, max=YEAR, help="A machine that shuts down for more seconds is switched off."
@@ -158,7 +162,7 @@ class _PowerOptions(Options[PowerSettings]):
         if not _NAME.fullmatch(name):
             raise unusable(f"[power] classes: {name!r} is no name of letters, digits, dots, hyphens and underscores.")
         conf.register_opts(CLASS_OPTIONS, group=f"power:{name}")
-        return read_fields(MachineClass, conf[f"power:{name}"], name=name)
+        return read_fields(MachineClass, conf[f"power:{name}"], name=name, conf=conf)
 
 
 OPTIONS = _PowerOptions(

@@ -17,6 +17,7 @@ from leasehold.db.leases.lease import find_leases
 from leasehold.db.resources.resource import resources_by_number
 from leasehold.db.waiting import MOST, waiting_for
 from leasehold.features.power.drivers import NoPower, load_power
+from leasehold.features.power.managed import Managed
 from leasehold.features.power.metrics import show_margins
 from leasehold.features.power.model import Stage, margin
 from leasehold.features.power.options import MachineClass, PowerSettings
@@ -97,6 +98,10 @@ class Rounds:
     _powers: dict[str, Power] = field(default_factory=dict)
     _used_at: dict[int, datetime] = field(default_factory=dict)
     """When hosts that nothing is promised on were seen with servers: they are idle only from then on."""
+    _managed: Managed = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._managed = Managed(self._settings.classes, self.service.cloud)
 
     def run(self, _stopping: Event | None = None) -> None:
         """Do one round."""
@@ -110,12 +115,13 @@ class Rounds:
         return self.service.settings.of(PowerSettings)
 
     def _power_of(self, name: str) -> Power:
-        """Return what switches the machines of a class."""
+        """Return what switches the machines of a class, but for those that another program manages."""
         machine_class = self._settings.named(name)
         if machine_class is None:
             return NoPower(str(self._settings.missing(name)))
         if name not in self._powers:
-            self._powers[name] = load_power(machine_class, self.service.cloud)
+            made = load_power(machine_class, self.service.cloud)
+            self._powers[name] = self._managed.guarding(machine_class, made)
         return self._powers[name]
 
     def _go_on(self, found: Known, times: Mapping[str, timedelta]) -> None:

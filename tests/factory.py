@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from leasehold.model.reservation import Reservation
     from leasehold.model.resource import Resource
     from leasehold.model.states import EventType
+    from leasehold.model.terms.notice import Notice
 
 START = datetime(2031, 5, 1, 9, 0, tzinfo=UTC)
 TYPES = load_types(["physical:host", "virtual:instance", "flavor:instance", "virtual:floatingip"])
@@ -241,14 +242,20 @@ class World:
         return swap.swap_resource(self.service, lease.id, SwapWish(server, host, named))
 
     def lend(
-        self, lease: Lease, *labels: str, amount: int | None = None, end: float | None = None, to: str = "alt"
+        self,
+        lease: Lease,
+        *labels: str,
+        amount: int | None = None,
+        end: float | None = None,
+        to: str = "alt",
+        notice: Notice | None = None,
     ) -> Lease:
         """Lend the hosts with these labels, or an amount of hosts, up to so many hours after `START`."""
         until = None if end is None else self.hour(end)
         from leasehold.features.lending.lend import lend  # noqa: PLC0415 - the core's tests run without it
         from leasehold.features.lending.model import LendWish  # noqa: PLC0415 - likewise
 
-        wish = LendWish("lent", to, until, hosts=labels, amount=amount)
+        wish = LendWish("lent", to, until, hosts=labels, amount=amount, notice=notice)
         return lend(self.service, Caller("alice", lease.project_id), lease.id, wish)
 
     def heal_now(self, lease: Lease) -> Lease:

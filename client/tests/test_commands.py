@@ -139,6 +139,26 @@ def test_lease_sublease(shell: Shell, client: Client) -> None:
     wait_for(lambda: not client.leases.sub_leases(client.leases.find("lender").id))
 
 
+def test_what_is_lent_with_a_notice_is_taken_back_after_it(shell: Shell, client: Client) -> None:
+    theirs = booked(client, "theirs", timedelta(0), 2, project_id="other")
+    wait_for(lambda: client.leases.get(theirs.id).status == "ACTIVE")
+    made = shell.ok("lease", "sublease", "offer", theirs.id, "spare", "--hosts", "1", "--notice", "5 min", "-f", "json")
+    assert made.json["notice_seconds"] == 300
+    claimed = shell.ok("published", "offer", "claim", "spare", "-f", "json").json
+    before = client.leases.get(claimed["id"]).end
+    told = shell.ok("lease", "sublease", "delete", theirs.id, claimed["id"]).out
+    assert told.startswith("Sub-lease ends at ")
+    assert claimed["id"] in told
+    lease = client.leases.get(claimed["id"])
+    assert lease.values["taken_back_at"] is not None
+    assert lease.end < before
+    # The holder, and an operator, end it at once.
+    client.leases.delete(claimed["id"])
+    wait_for(lambda: not client.leases.sub_leases(theirs.id))
+    client.leases.delete(theirs.id)
+    wait_for(lambda: not client.leases.list())
+
+
 def test_lease_sublease_offer(shell: Shell, client: Client) -> None:
     booked(client, "lender", timedelta(0), 2)
     wait_for(lambda: client.leases.find("lender").status == "ACTIVE")

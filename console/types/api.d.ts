@@ -477,6 +477,8 @@ export type LeaseAnswer = {
   shared_with?: Array<string>;
   published_offer?: string | null;
   parent_id?: string | null;
+  notice_seconds?: number;
+  taken_back_at?: string | null;
   deleted_at?: string;
   type?: string;
   retries?: number | null;
@@ -788,6 +790,7 @@ export type PublishedOfferAnswer = {
   project_id: string | null;
   user_id: string | null;
   for_project_id: string | null;
+  notice_seconds: number;
   start_date: string;
   end_date: string;
   created_at: string;
@@ -801,6 +804,7 @@ export type PublishedOfferCreation = {
   start_date?: string;
   end_date: string;
   for_project_id?: string | null;
+  notice_seconds?: number;
 };
 
 export type PublishedOfferList = {
@@ -1067,6 +1071,8 @@ export type SubLeaseAnswer = {
   start_date: string;
   end_date: string;
   status: string;
+  notice_seconds: number;
+  taken_back_at: string | null;
   amount: number;
 };
 
@@ -1077,6 +1083,7 @@ export type SubLeaseCreation = {
   reservation_id?: string | null;
   hosts?: Array<string> | null;
   amount?: number | null;
+  notice_seconds?: number;
 };
 
 export type SubLeaseList = {
@@ -1090,6 +1097,7 @@ export type SubOfferCreation = {
   end_date?: string | null;
   reservation_id?: string | null;
   for_project_id?: string | null;
+  notice_seconds?: number;
 };
 
 export type SubscriptionAnswer = {
@@ -1115,7 +1123,7 @@ export type SubscriptionAnswer = {
 export type SubscriptionCreation = {
   target: string;
   channel?: "webhook" | "email";
-  event_types?: Array<"capacity.low" | "capacity.restored" | "lease.at_risk" | "lease.create" | "lease.degraded" | "lease.delete" | "lease.deleting" | "lease.ending" | "lease.ends_soon" | "lease.event.before_end_lease" | "lease.event.before_end_lease.stop" | "lease.event.end_lease" | "lease.event.start_lease" | "lease.granted" | "lease.heal_policy" | "lease.heal_question" | "lease.healed" | "lease.lent" | "lease.maintenance" | "lease.moved" | "lease.no_show_released" | "lease.no_show_warned" | "lease.own_event" | "lease.released" | "lease.reminders" | "lease.renamed" | "lease.repair" | "lease.restored" | "lease.returned" | "lease.safe" | "lease.starting" | "lease.swapped" | "lease.timedout" | "lease.update" | "lease.waiting" | "lease.warning.done" | "lease.warning.failed" | "resource.changed" | "resource.disabled" | "resource.draw_failed" | "resource.drawn" | "resource.enabled" | "resource.enrolled" | "resource.given_back" | "resource.health" | "resource.removed" | "server.ends_soon" | "server.stays">;
+  event_types?: Array<"capacity.low" | "capacity.restored" | "lease.at_risk" | "lease.create" | "lease.degraded" | "lease.delete" | "lease.deleting" | "lease.ending" | "lease.ends_soon" | "lease.event.before_end_lease" | "lease.event.before_end_lease.stop" | "lease.event.end_lease" | "lease.event.start_lease" | "lease.granted" | "lease.heal_policy" | "lease.heal_question" | "lease.healed" | "lease.lent" | "lease.maintenance" | "lease.moved" | "lease.no_show_released" | "lease.no_show_warned" | "lease.own_event" | "lease.released" | "lease.reminders" | "lease.renamed" | "lease.repair" | "lease.restored" | "lease.returned" | "lease.safe" | "lease.starting" | "lease.swapped" | "lease.taken_back" | "lease.timedout" | "lease.update" | "lease.waiting" | "lease.warning.done" | "lease.warning.failed" | "resource.changed" | "resource.disabled" | "resource.draw_failed" | "resource.drawn" | "resource.enabled" | "resource.enrolled" | "resource.given_back" | "resource.health" | "resource.removed" | "server.ends_soon" | "server.stays">;
   lease_id?: string | null;
   all_projects?: boolean;
   own?: boolean;

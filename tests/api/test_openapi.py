@@ -190,6 +190,7 @@ PUBLISHED = {
     **dict.fromkeys(("id", "name", "status", "resource_type", "resource_id", "resource_name"), str),
     **dict.fromkeys(("project_id", "user_id", "start_date", "end_date", "created_at"), str),
     "capacity": dict,
+    "notice_seconds": int,
     **dict.fromkeys(("for_project_id", "lease_id", "amount", "left"), type(None)),
 }
 DEFINITION = {**MADE, "resource_type": str, "property_name": str, "private": bool}
@@ -282,6 +283,7 @@ class Walk:
         if (self.caller.version or "") >= "1.3":
             newer |= RESTRICTION if kind.one in {"host", "floatingip", "resource"} else {}
             newest = {"open_ended": bool, "shared_with": list, "published_offer": type(None), "parent_id": OPTIONAL}
+            newest |= {"notice_seconds": int, "taken_back_at": OPTIONAL}
             newer |= newest if kind is LEASES else {}
         check_fields(made, kind.fields | newer)
         ids: dict[str, Any] = {**kind.ids, kind.variable: made["id"]}

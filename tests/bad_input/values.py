@@ -206,6 +206,7 @@ NEWER = {
 }
 """Keys that are read from microversion 1.2 on."""
 NO_SPAN: Values = [True, False, 0, -1, 1.5, 10**12, "", "1", "x", *OBJECTS]
+NO_NOTICE: Values = [None, True, False, -1, 1.5, 10**12, "", "1", "x", *OBJECTS]
 SHIFTS = dict.fromkeys(("extend_seconds", "shorten_seconds", "start_later_seconds", "start_earlier_seconds"), NO_SPAN)
 NO_SWITCH: Values = [0, 1, "true", "yes", "", 1.5, *OBJECTS]
 TRYING: dict[str, Values] = {"dry_run": NO_SWITCH, "open_ended": NO_SWITCH}
@@ -287,6 +288,7 @@ IN_PUBLICATION: dict[str, Values] = {
     "resource_type": [None, "", "x" * 67, *NO_TEXT],
     "resource_id": [None, "", "x" * 256, *NO_TEXT],
     **dict.fromkeys(("start_date", "end_date"), NO_WINDOW_DATE),
+    "notice_seconds": NO_NOTICE,
     "for_project_id": ["", "x" * 256, *NO_TEXT],
 }
 PART_OFFERED = {"name": "n", "amount": 1}
@@ -295,6 +297,7 @@ IN_PART_OFFERED: dict[str, Values] = {
     "amount": [1001, *NO_AMOUNT],
     **dict.fromkeys(("start_date", "end_date"), NO_WINDOW_DATE[2:]),
     "reservation_id": ["", "none", "x" * 37, *NO_TEXT],
+    "notice_seconds": NO_NOTICE,
     "for_project_id": ["", "x" * 256, *NO_TEXT],
 }
 IN_CLAIM: dict[str, Values] = {
@@ -353,6 +356,7 @@ IN_LENDING: dict[str, Values] = {
     "project_id": [None, "", "a b", "x" * 256, *NO_TEXT],
     "amount": [0, -1, 1001, 1.5, True, "x", *OBJECTS],
     "end_date": [each for each in NO_NEW_DATE if each != ""],
+    "notice_seconds": NO_NOTICE,
     "reservation_id": ["", "none-such", "x" * 256, *NO_TEXT],
 }
 IN_SEARCH: dict[str, Values] = {

@@ -226,10 +226,15 @@ class Leases(Collection[Lease]):
         hosts: Sequence[str] = (),
         end: datetime | None = None,
         reservation_id: str | None = None,
+        notice: timedelta | None = None,
     ) -> SubLease:
-        """Lend an amount of hosts that nothing uses, or these hosts, to another project up to `end`, else all along."""
+        """Lend an amount of hosts that nothing uses, or these hosts, to another project up to `end`, else all along.
+
+        If they are taken back, the project is told so long ahead.
+        """
         body = {"name": name, "project_id": project_id}
         body |= said(amount=amount, hosts=list(hosts), reservation_id=reservation_id, end_date=end)
+        body |= said(notice_seconds=notice)
         path = f"/leases/{ident}/sub-leases"
         return SubLease.read(self._transport.post(path, body, key=str(uuid4()))["sub_lease"])
 
@@ -238,7 +243,10 @@ class Leases(Collection[Lease]):
         return [SubLease.read(each) for each in self._transport.get(f"/leases/{ident}/sub-leases")["sub_leases"]]
 
     def take_back(self, ident: str, sub_lease_id: str) -> None:
-        """Delete a sub-lease of the lease, with its servers; the lease has its hosts again when they are gone."""
+        """Delete a sub-lease of the lease, with its servers; the lease has its hosts again when they are gone.
+
+        One with a notice ends when that is over.
+        """
         self._transport.delete(f"/leases/{ident}/sub-leases/{sub_lease_id}")
 
     def heal(self, ident: str) -> Lease:

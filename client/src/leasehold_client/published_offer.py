@@ -13,7 +13,7 @@ from leasehold_client.lease import Lease
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,15 @@ class PublishedOffers(OwnCollection[PublishedOffer]):
         end: datetime,
         start: datetime | None = None,
         for_project: str | None = None,
+        notice: timedelta | None = None,
     ) -> PublishedOffer:
-        """Publish a resource of the project until `end`, from now on or from `start`, to all projects or to one."""
+        """Publish a resource of the project until `end`, from now on or from `start`, to all projects or to one.
+
+        If it is taken back, who has claimed it is told so long ahead.
+        """
         dates = said(start_date=start, end_date=end)
         body = {"name": name, "resource_type": resource_type, "resource_id": resource_id, **dates}
-        return self._create(body | said(for_project_id=for_project))
+        return self._create(body | said(for_project_id=for_project, notice_seconds=notice))
 
     def create_of_lease(
         self,
@@ -73,9 +77,14 @@ class PublishedOffers(OwnCollection[PublishedOffer]):
         *,
         reservation_id: str | None = None,
         for_project: str | None = None,
+        notice: timedelta | None = None,
     ) -> PublishedOffer:
-        """Publish hosts of an active lease until `end`, else all along, from now on or from `start`."""
+        """Publish hosts of an active lease until `end`, else all along, from now on or from `start`.
+
+        If they are taken back, who has claimed them is told so long ahead.
+        """
         more = said(start_date=start, end_date=end, reservation_id=reservation_id, for_project_id=for_project)
+        more |= said(notice_seconds=notice)
         answer = self._transport.post(f"/leases/{lease_id}{self.PATH}", {"name": name, "amount": amount, **more})
         return PublishedOffer.read(answer[self.ONE])
 

@@ -159,6 +159,8 @@ HISTORY: Mapping[Version, str] = {
   some of them a lease of the project that claims them, a sub-lease, with a `parent_id`. They come back when it ends.
 * `GET /v1/leases/{lease_id}/sub-leases` lists what is lent, `DELETE /v1/leases/{lease_id}/sub-leases/{sub_lease_id}`
   takes it back, and by `POST` administrators lend without an offer.
+* `notice_seconds` of a published offer and of what is lent: if it is taken back, the lease that has it ends so much
+  later, or at its own end. Leases show it, and since when it runs (`taken_back_at`).
 """,
 }
 """What each microversion brought, as Markdown; the OpenAPI document and docs/reference/api-history.md show it."""

@@ -17,6 +17,7 @@ from leasehold.leasing.deciding.allocations import pools_of
 from leasehold.leasing.deciding.decision import Decision
 from leasehold.leasing.deciding.source import POOLS, Release
 from leasehold.leasing.end_notices import note_end
+from leasehold.leasing.notice import with_notice
 from leasehold.leasing.reading.queries import get_lease
 from leasehold.leasing.sub_lease import sub_leases_with
 from leasehold.leasing.unit import Joins, NoTraceError, Order
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
 
     Check = Callable[[Connection, Lease], None]
+    Decide = Callable[[Service, Lease, Locks], Decision]
 
 log = logging.getLogger(__name__)
 
@@ -55,13 +57,24 @@ def delete_lease(service: Service, lease_id: str, if_generation: int | None = No
     delete_seen(service, get_lease(service, lease_id), if_generation, check)
 
 
-def delete_seen(service: Service, seen: Lease, if_generation: int | None = None, check: Check | None = None) -> bool:
+def take_back(service: Service, lease_id: str, check: Check | None = None) -> None:
+    """Do as `delete_lease` for who lends what the lease has: first its holder gets the notice that was promised."""
+    delete_seen(service, get_lease(service, lease_id), check=check, decide=taking_back)
+
+
+def delete_seen(
+    service: Service,
+    seen: Lease,
+    if_generation: int | None = None,
+    check: Check | None = None,
+    decide: Decide | None = None,
+) -> bool:
     """Do as `delete_lease`, about a lease that was read; return whether it is gone already, as far as that is known."""
     if seen.status is LeaseStatus.DELETING:
         return False
     pools = frozenset(pools_of(seen, service.types) | held_pools(seen))
     joins = Joins(seen.project_id, pools, seen) if service.source_of(seen) is POOLS and not seen.has_lent else None
-    after = carry_out(service, Order(joins=joins), _Deletion(seen, pools, if_generation, check))
+    after = carry_out(service, Order(joins=joins), _Deletion(seen, pools, if_generation, check, decide or deletion))
     return after.deleted_at is not None
 
 
@@ -92,6 +105,7 @@ class _Deletion(Joining):
     pools: frozenset[str]
     if_generation: int | None
     check: Check | None
+    decide: Decide
 
     def __call__(self, unit: Unit) -> Decision:
         return self.decided(unit, unit.lock_and_move(self.pools), None)
@@ -109,18 +123,25 @@ class _Deletion(Joining):
             raise StaleError
         if self.check is not None:
             self.check(connection, lease)
-        return deletion(service, lease, locks)
+        return self.decide(service, lease, locks)
 
 
 def deletion(service: Service, lease: Lease, locks: Locks) -> Decision:
     """Return that a lease goes that is locked, after its pools, and not in DELETING, with its sub-leases.
 
-    Its source says who has next what it releases. Nobody gets back what a sub-lease has: its lender goes.
+    Its source says who has next what it releases. Nobody gets back what a sub-lease has: its lender goes. One whose
+    holder was promised a notice goes when that is over.
     """
     heir = service.source_of(lease).lock_heir(locks.connection, lease)
     lent = sub_leases_with(locks.connection, lease, lock=True)
-    also = [_one(service, each, Release(locks, None)) for each in lent]
+    alone = Release(locks, None)
+    also = [with_notice(service, each, locks, lender_goes=True) or _one(service, each, alone) for each in lent]
     return replace(_one(service, lease, Release(locks, heir)), also=also, frees=True)
+
+
+def taking_back(service: Service, lease: Lease, locks: Locks) -> Decision:
+    """Return as `deletion` that a lease goes, whose holder gets the notice first that was promised, if any was."""
+    return with_notice(service, lease, locks) or deletion(service, lease, locks)
 
 
 def _one(service: Service, lease: Lease, to: Release) -> Decision:

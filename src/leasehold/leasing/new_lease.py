@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -83,7 +84,7 @@ def new_lease(
             request=part.stored,
             created_at=now,
             updated_at=now,
-            ending=part.ending,
+            ending=part.ending if draft.notice is None else replace(part.ending, notice=draft.notice),
             no_show=part.no_show,
             default_properties=part.default,
         )

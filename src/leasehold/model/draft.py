@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from leasehold.model.lease import Lease
     from leasehold.model.terms.heal_policy import HealPolicy
+    from leasehold.model.terms.notice import Notice
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,8 @@ class LeaseDraft:
     request as received, with "now" unresolved: it shows whether a repeated key comes with the same request. `retries`
     and `retry_pause` None mean the configured ones. `use_disabled` says that the client may have disabled resources.
     `dry_run` says that nothing is to be written, `open_ended` that the lease is to have no end. `hold` makes it an
-    offer, which is held for so long. `published_offer` is the published offer of which it claims a part.
+    offer, which is held for so long. `published_offer` is the published offer of which it claims a part, and `notice`
+    what its holder gets before that is taken back.
     """
 
     name: str
@@ -49,6 +51,7 @@ class LeaseDraft:
     open_ended: bool = False
     hold: timedelta | None = None
     published_offer: str | None = None
+    notice: Notice | None = None
 
 
 _NOT_IN_CLOUD = frozenset({LeaseStatus.IN_PROGRESS, LeaseStatus.TIMEDOUT, LeaseStatus.TERMINATED})

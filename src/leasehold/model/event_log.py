@@ -43,6 +43,7 @@ class LeaseNews(StrEnum):
     SWAPPED = "lease.swapped"
     LENT = "lease.lent"
     RETURNED = "lease.returned"
+    TAKEN_BACK = "lease.taken_back"
     MOVED = "lease.moved"
     MAINTENANCE = "lease.maintenance"
     DEGRADED = "lease.degraded"

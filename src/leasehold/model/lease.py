@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from leasehold.model.reservation import Reservation
     from leasehold.model.terms.ending import Ending, Lent
     from leasehold.model.terms.heal_policy import HealPolicy
+    from leasehold.model.terms.notice import Notice
     from leasehold.model.terms.waiting import Waiting
 
 
@@ -130,6 +131,11 @@ class Lease:
     def lent(self) -> Lent | None:
         """From which lease it has its resources; None unless it is a sub-lease."""
         return next((part.ending.lent for part in self.reservations if part.ending.lent is not None), None)
+
+    @property
+    def notice(self) -> Notice | None:
+        """How long ahead its holder is told that what it has is taken back; None: it may lose it at once."""
+        return next((part.ending.notice for part in self.reservations if part.ending.notice is not None), None)
 
     @property
     def has_lent(self) -> bool:

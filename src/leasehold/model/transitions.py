@@ -51,6 +51,7 @@ class Trigger(StrEnum):
     RETRIED = "amended after a failure"
     SWAPPED = "a resource is swapped"
     TOLD = "an event of its owner is due"
+    TAKEN_BACK = "what is lent to it is taken back, with notice"
     DROPPED = "a dropped reservation is gone"
     DELETED = "deleted"
     GONE = "deletion is complete"
@@ -229,6 +230,7 @@ TABLE: tuple[Transition, ...] = (
         _in(_PENDING, _STARTING, _ACTIVE, _ERROR),
         events={OWN: Becomes(EventStatus.DONE, frozenset({EventStatus.UNDONE}))},
     ),
+    Transition(Trigger.TAKEN_BACK, _in(_PENDING, _STARTING, _ACTIVE, _ERROR)),
     Transition(Trigger.DROPPED, _in(_PENDING, _STARTING, _ACTIVE, _ERROR), done=_CLEARED),
     # What uses nothing is gone at once.
     Transition(Trigger.DELETED, _in(_STARTING, _ACTIVE, _TERMINATING, _ERROR), _DELETING),

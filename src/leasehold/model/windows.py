@@ -24,6 +24,11 @@ def from_seconds(seconds: int) -> datetime:
     return EPOCH + timedelta(seconds=seconds)
 
 
+def rounded_up(moment: datetime) -> datetime:
+    """Return the first whole second that is not before a moment."""
+    return from_seconds(-((EPOCH - moment) // timedelta(seconds=1)))
+
+
 def to_minute(moment: datetime) -> datetime:
     """Return the moment cut to its minute: what Blazar's v1 calls "now" (contract http-api §4)."""
     return moment.replace(second=0, microsecond=0)

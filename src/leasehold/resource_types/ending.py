@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -105,7 +106,8 @@ def read_ending(
     if on_end is OnEnd.GIVE_BACK and grace:
         message = "No server is deleted when its host is given back: set grace_seconds to 0, or leave it out."
         raise InvalidInputError(message, field="grace_seconds")
-    ending = Ending(on_end, grace, limit, before.before_end if asked.before_end is None else asked.before_end)
+    before_end = before.before_end if asked.before_end is None else asked.before_end
+    ending = replace(before, on_end=on_end, grace=grace, limit=limit, before_end=before_end)
     check_fit(ending.before_end, ending)
     return ending
 

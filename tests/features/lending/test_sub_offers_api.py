@@ -121,3 +121,55 @@ def test_older_versions_have_no_offers_of_leases(site: World) -> None:
     old = {**MEMBER, "OpenStack-API-Version": "reservation 1.2"}
     answer = site.ask("POST", f"/leases/{lease['id']}{OFFERS}", {"name": "n", "amount": 1}, headers=old)
     assert answer.status_code == 404
+
+
+def test_a_notice_is_promised_shown_and_given(site: World) -> None:
+    lease = active(site)
+    for wrong in (-1, 1.5, "long", 400 * 24 * 3600, None):
+        refused = offer(site, lease, notice_seconds=wrong)
+        assert (refused.status_code, refused.json["field"]) == (400, "notice_seconds"), refused.text
+    assert offered(site, lease)["notice_seconds"] == 0
+    made = offered(site, lease, notice_seconds=600, name="with notice")
+    # Who might claim it sees what is promised.
+    assert seen(site, made).json["published_offer"]["notice_seconds"] == 600
+    mine = claim(site, made).json["lease"]
+    assert (mine["notice_seconds"], mine["taken_back_at"]) == (600, None)
+    own = ask(site, "GET", lease["id"]).json["lease"]
+    assert (own["notice_seconds"], own["taken_back_at"]) == (0, None)
+    assert "notice_seconds" not in site.ask("GET", f"/leases/{mine['id']}", headers=ALT).json["lease"]
+    site.wait(minutes=1)
+    assert site.ask("DELETE", f"{OFFERS}/{made['id']}", headers={**MEMBER, **V1_3}).status_code == 204
+    told = ask(site, "GET", mine["id"], who=ALT).json["lease"]
+    assert told["status"] == "ACTIVE"
+    assert mine["end_date"] > told["end_date"] > told["taken_back_at"]
+    # The lender sees when its host is back.
+    (listed,) = ask(site, "GET", f"{lease['id']}/sub-leases").json["sub_leases"]
+    assert [listed[key] for key in ("end_date", "taken_back_at", "notice_seconds")] == [
+        told["end_date"],
+        told["taken_back_at"],
+        600,
+    ]
+    longer = ask(site, "PUT", mine["id"], {"end_date": mine["end_date"]}, ALT)
+    assert (longer.status_code, longer.json["code"]) == (409, "leasehold.lease.taken_back")
+    again = ask(site, "DELETE", f"{lease['id']}/sub-leases/{mine['id']}")
+    assert again.status_code == 204
+    assert ask(site, "GET", mine["id"], who=ALT).json["lease"] == told
+    site.wait(minutes=11)
+    assert ask(site, "GET", mine["id"], who=ALT).json["lease"]["status"] == "TERMINATED"
+    site.wait(minutes=1)
+    assert len(ask(site, "GET", f"{lease['id']}/resources").json["reservations"][0]["resources"]) == 2
+
+
+def test_an_operator_ends_it_at_once_and_a_lender_cannot(site: World) -> None:
+    lease = active(site)
+    made = offered(site, lease, notice_seconds=3600)
+    mine = claim(site, made).json["lease"]
+    site.wait(minutes=1)
+    assert ask(site, "DELETE", mine["id"]).status_code == 403
+    assert ask(site, "DELETE", lease["id"]).status_code == 204
+    site.wait(minutes=5)
+    assert ask(site, "GET", lease["id"]).status_code == 404
+    assert ask(site, "GET", mine["id"], who=ALT).json["lease"]["status"] == "ACTIVE"
+    assert ask(site, "DELETE", mine["id"], who=ADMIN).status_code == 204
+    site.wait(minutes=5)
+    assert ask(site, "GET", mine["id"], who=ALT).status_code == 404

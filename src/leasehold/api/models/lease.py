@@ -296,11 +296,19 @@ class ReservationAnswer(TypedDict):
     default_properties_applied: NotRequired[bool | None]
 
 
+class NoticeAnswer(TypedDict):
+    """How long ahead the holder of a lease is told that what it has is taken back, and since when it is."""
+
+    notice_seconds: int
+    taken_back_at: str | None
+
+
 class LeaseAnswer(TypedDict):
     """A lease: `status_reason` from 1.1 on, `heal_policy` and the keys below it from 1.2 on.
 
     `open_ended`, `shared_with`, `published_offer` and `parent_id`, the lease that has lent its hosts, come with 1.3,
-    and `deleted_at` with deleted leases alone.
+    and `deleted_at` with deleted leases alone. So does `notice_seconds`: if who lends what it has takes that back, it
+    ends so much later, and `taken_back_at` says since when that is so.
     """
 
     id: str
@@ -322,6 +330,8 @@ class LeaseAnswer(TypedDict):
     shared_with: NotRequired[list[str]]
     published_offer: NotRequired[str | None]
     parent_id: NotRequired[str | None]
+    notice_seconds: NotRequired[int]
+    taken_back_at: NotRequired[str | None]
     deleted_at: NotRequired[str]
     type: NotRequired[str]
     retries: NotRequired[int | None]

@@ -28,6 +28,7 @@ from leasehold.api.versions import (
 from leasehold.model.states import LeaseStatus, ReservationStatus
 from leasehold.model.terms.heal_policy import DEFAULT
 from leasehold.model.terms.no_show import NEVER
+from leasehold.model.terms.notice import seconds_of
 from leasehold.model.tries import ended_waiting
 from leasehold.resource_types.capabilities import GivingUp, Outliving
 from leasehold.resource_types.end_actions.chain import ACTIONS
@@ -37,7 +38,7 @@ from leasehold.resource_types.outliving import LIVING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from leasehold.api.models.lease import EventAnswer, LeaseAnswer, ReservationAnswer
+    from leasehold.api.models.lease import EventAnswer, LeaseAnswer, NoticeAnswer, ReservationAnswer
     from leasehold.model.caller import Sight
     from leasehold.model.lease import EventFields, Lease
     from leasehold.model.reservation import Reservation
@@ -144,6 +145,18 @@ def _add_parent(answer: LeaseAnswer, lease: Lease, _sight: Sight) -> None:
     answer["parent_id"] = None if lease.lent is None else lease.lent.lease_id
 
 
+def show_notice(lease: Lease) -> NoticeAnswer:
+    """Return how long ahead the holder is told that what the lease has is taken back, and since when it is."""
+    notice = lease.notice
+    since = None if notice is None or notice.since is None else to_wire(notice.since)
+    return {"notice_seconds": seconds_of(notice), "taken_back_at": since}
+
+
+def _add_notice(answer: LeaseAnswer, lease: Lease, _sight: Sight) -> None:
+    notice = show_notice(lease)
+    answer["notice_seconds"], answer["taken_back_at"] = notice["notice_seconds"], notice["taken_back_at"]
+
+
 def _add_deletion(answer: LeaseAnswer, lease: Lease, _sight: Sight) -> None:
     if lease.deleted_at is not None:
         answer["deleted_at"] = str(to_record(lease.deleted_at))
@@ -179,6 +192,7 @@ _ADDITIONS: Sequence[tuple[Version, Callable[[LeaseAnswer, Lease, Sight], None]]
     (SHARING, _add_sharing),
     (PUBLISHED_OFFERS, _add_published_offer),
     (SUB_LEASES, _add_parent),
+    (SUB_LEASES, _add_notice),
     (PAST, _add_deletion),
 )
 """What leases have more from a version on, in the order in which it is shown."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from leasehold.db.types import read_moment
 from leasehold.model.terms.ending import DELETED_AT_ONCE, LATEST, Ending, Lent, OnEnd
 from leasehold.model.terms.no_show import NoShow
+from leasehold.model.terms.notice import Notice, seconds_of
 from leasehold.model.windows import from_seconds, to_seconds
 
 if TYPE_CHECKING:
@@ -35,12 +36,31 @@ def write_ending(ending: Ending) -> dict[str, Any] | None:
     if ending == DELETED_AT_ONCE:
         return None
     grace, limit = (int(each.total_seconds()) for each in (ending.grace, ending.limit))
-    value = {"on_end": ending.on_end.value, "grace": grace, "limit": limit, "before_end": str(ending.before_end)}
-    return value if ending.lent is None else {**value, "lent": _write_lent(ending.lent)}
+    value: dict[str, Any] = {
+        "on_end": ending.on_end.value,
+        "grace": grace,
+        "limit": limit,
+        "before_end": str(ending.before_end),
+    }
+    if ending.lent is not None:
+        value["lent"] = _write_lent(ending.lent)
+    if ending.notice is not None:
+        value["notice"] = _write_notice(ending.notice)
+    return value
 
 
 def _write_lent(lent: Lent) -> dict[str, Any]:
     return {"lease": lent.lease_id, "reservation": lent.reservation_id, "until": to_seconds(lent.until)}
+
+
+def _write_notice(notice: Notice) -> dict[str, Any]:
+    since = None if notice.since is None else to_seconds(notice.since)
+    return {"length": seconds_of(notice), "since": since}
+
+
+def _read_notice(value: Mapping[str, Any]) -> Notice:
+    since = None if value["since"] is None else from_seconds(value["since"])
+    return Notice(timedelta(seconds=value["length"]), since)
 
 
 def read_ending(value: Mapping[str, Any] | None) -> Ending:
@@ -50,7 +70,8 @@ def read_ending(value: Mapping[str, Any] | None) -> Ending:
     grace, limit = timedelta(seconds=value["grace"]), timedelta(seconds=value["limit"])
     lent = value.get("lent")
     known = None if lent is None else Lent(lent["lease"], lent["reservation"], from_seconds(lent["until"]))
-    return Ending(OnEnd(value["on_end"]), grace, limit, value["before_end"], known)
+    notice = _read_notice(value["notice"]) if "notice" in value else None
+    return Ending(OnEnd(value["on_end"]), grace, limit, value["before_end"], known, notice)
 
 
 def write_no_show(no_show: NoShow | None) -> dict[str, Any] | None:

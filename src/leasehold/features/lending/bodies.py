@@ -11,8 +11,13 @@ from leasehold.api.models.base import RequestModel, answer
 from leasehold.api.models.lease import Date, DryRun, Ident, ProjectId
 from leasehold.api.models.name import Name  # noqa: TC001 - read at run time
 from leasehold.api.models.resource import Owner  # noqa: TC001 - read at run time, for the description
+from leasehold.conf.options import YEAR
 
 MOST_HOSTS = 1_000
+NoticeSeconds = Annotated[
+    int,
+    Field(ge=0, le=YEAR, description="If it is taken back, who has it is told so long ahead; 0: not at all"),
+]
 
 
 class SubLeaseCreation(RequestModel):
@@ -32,6 +37,7 @@ class SubLeaseCreation(RequestModel):
         Field(min_length=1, max_length=MOST_HOSTS, description="For callers who may list hosts: their ids or names"),
     ] = None
     amount: Annotated[int | None, Field(ge=1, le=MOST_HOSTS, description="How many hosts that nothing uses")] = None
+    notice_seconds: NoticeSeconds = 0
 
 
 class SubLeaseAnswer(TypedDict):
@@ -46,6 +52,8 @@ class SubLeaseAnswer(TypedDict):
     start_date: str
     end_date: str
     status: str
+    notice_seconds: int
+    taken_back_at: str | None
     amount: int
 
 
@@ -71,6 +79,7 @@ class PublishedOfferCreation(RequestModel):
     start_date: Date = "now"
     end_date: Date
     for_project_id: Owner | None = None
+    notice_seconds: NoticeSeconds = 0
 
 
 class SubOfferCreation(RequestModel):
@@ -87,6 +96,7 @@ class SubOfferCreation(RequestModel):
         Ident | None, Field(description="The reservation to offer of; needed if the lease has several of hosts")
     ] = None
     for_project_id: Owner | None = None
+    notice_seconds: NoticeSeconds = 0
 
 
 class ClaimCreation(RequestModel):
@@ -133,6 +143,7 @@ class PublishedOfferAnswer(TypedDict):
     project_id: str | None
     user_id: str | None
     for_project_id: str | None
+    notice_seconds: int
     start_date: str
     end_date: str
     created_at: str

@@ -55,6 +55,7 @@ def claim_offer(
         reservations=({"resource_type": kind.name, **kind.one(offer.resource)},),
         fingerprint=draft.fingerprint,
         published_offer=offer.id,
+        notice=offer.notice,
         dry_run=draft.dry_run,
     )
     if draft.dry_run:

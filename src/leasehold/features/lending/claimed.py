@@ -6,7 +6,13 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from leasehold.calendar.profile import Units, free_of
-from leasehold.features.lending.model import ClaimedError, ClaimSharingError, FewerOfferedError, OutsideOfferError
+from leasehold.features.lending.model import (
+    ClaimedError,
+    ClaimSharingError,
+    FewerOfferedError,
+    OutsideOfferError,
+    TakenBackError,
+)
 from leasehold.features.lending.published_offer import PublishedStatus
 from leasehold.features.lending.store import find_published
 from leasehold.leasing.deciding.decide import promised_window
@@ -107,7 +113,12 @@ class Claimed(Source):
             raise ClaimedError
 
     def check_window(self, connection: Connection, lease: Lease, window: Window, now: datetime) -> None:
-        """Raise OutsideOfferError if the lease is to have time in which its resource is not offered."""
+        """Raise OutsideOfferError if the lease is to have time in which its resource is not offered.
+
+        Raises TakenBackError for a later end of one whose resource is taken back.
+        """
+        if lease.notice is not None and lease.notice.since is not None and window.end > lease.window.end:
+            raise TakenBackError(lease.window.end)
         if lease.published_offer is None or lease.window.contains(window):
             return
         offer = _available(connection, lease, now)

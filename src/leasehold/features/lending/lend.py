@@ -144,6 +144,7 @@ class _Lending:
             reservations=(raw,),
             heal_policy=HealPolicy.NEVER,
             published_offer=self.wish.published_offer,
+            notice=self.wish.notice,
         )
 
     def _asked(self, service: Service) -> Asked:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from leasehold.model.terms.notice import Notice
     from leasehold.model.windows import Window
 
 
@@ -19,7 +20,8 @@ class LendWish:
     """What of a lease to lend to which project: the `hosts`, by id or reference, or an `amount` of them.
 
     Exactly one of the two is given. `end` None means the end of the lease, and `reservation_id` None its only
-    reservation of hosts. A claim says of which `published_offer` it is; `dry_run` is as in a `LeaseDraft`.
+    reservation of hosts. A claim says of which `published_offer` it is, and its holder gets
+    the `notice` before what it has is taken back; `dry_run` is as in a `LeaseDraft`.
     """
 
     name: str
@@ -29,6 +31,7 @@ class LendWish:
     hosts: tuple[str, ...] = ()
     amount: int | None = None
     published_offer: str | None = None
+    notice: Notice | None = None
     dry_run: bool = False
 
 
@@ -117,6 +120,19 @@ class ClaimSharingError(ConflictError):
             "`shared_with`, or ask the project that lends it.",
             field="shared_with",
             details={"projects": list(projects)},
+        )
+
+
+class TakenBackError(ConflictError):
+    """What a lease has is taken back by who lends it, so the lease does not end later than it was told."""
+
+    code = "leasehold.lease.taken_back"
+
+    def __init__(self, end: datetime) -> None:
+        super().__init__(
+            f"What the lease has is taken back by who lends it, so it ends at {end.isoformat()} at the latest. Save "
+            "what you need by then, or ask for another lease.",
+            field="end_date",
         )
 
 

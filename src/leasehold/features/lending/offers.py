@@ -15,6 +15,7 @@ from leasehold.features.lending.claim import claim_offer
 from leasehold.features.lending.publish_part import publish_part
 from leasehold.features.lending.published_offer import ClaimDraft, PartPublication, Publication
 from leasehold.model.resource import HOST
+from leasehold.model.terms.notice import notice_of, seconds_of
 
 LISTED = ListKeys(texts=("name", "status"), sorts=("created_at", "start_date", "end_date", "name", "status"))
 
@@ -55,7 +56,8 @@ def create(call: Call, body: PublishedOfferCreation) -> Reply:
         for field, text in (("start_date", body.start_date), ("end_date", body.end_date))
     )
     name = known(call, body.resource_type).name
-    wish = Publication(body.name, name, body.resource_id, start, end, body.for_project_id)
+    notice = notice_of(body.notice_seconds)
+    wish = Publication(body.name, name, body.resource_id, start, end, body.for_project_id, notice)
     return _reply(call, offers.publish(call.service, call.caller, wish, is_admin=call.is_admin))
 
 
@@ -72,6 +74,7 @@ def create_of_lease(call: Call, lease: Lease, body: SubOfferCreation) -> Reply:
         call.date(body.end_date, "end_date"),
         reservation_id=body.reservation_id,
         for_project=body.for_project_id,
+        notice=notice_of(body.notice_seconds),
     )
     return _reply(call, publish_part(call.service, call.caller, lease.id, wish))
 
@@ -82,7 +85,10 @@ def show(call: Call, published_id: str) -> Reply:
 
 
 def delete(call: Call, published_id: str) -> Reply:
-    """Delete a published offer of the caller's project, and the leases that were made of it."""
+    """Delete a published offer of the caller's project, and the leases that were made of it.
+
+    Those whose holders were promised a notice end when that is over, and show when.
+    """
     offers.withdraw(call.service, published_id, _eyes(call))
     return Reply()
 
@@ -139,6 +145,7 @@ def show_published(offer: PublishedOffer, now: datetime, *, owner: bool) -> Publ
         "project_id": offer.project_id if owner else None,
         "user_id": offer.user_id if owner else None,
         "for_project_id": offer.for_project if owner else None,
+        "notice_seconds": seconds_of(offer.notice),
         "start_date": offer.window.start.isoformat(),
         "end_date": offer.window.end.isoformat(),
         "created_at": offer.created_at.isoformat(),

@@ -17,7 +17,7 @@ from leasehold.features.lending.claimed import free_ranges
 from leasehold.features.lending.model import OffersOverlapError, TooManyPublishedError
 from leasehold.features.lending.options import LendingSettings
 from leasehold.features.lending.published_offer import PublishedOffer, PublishedStatus
-from leasehold.leasing.delete import deletion
+from leasehold.leasing.delete import taking_back
 from leasehold.leasing.locks import lock
 from leasehold.model.errors import InvalidDateError, InvalidInputError, NotFoundError
 from leasehold.model.paging import WHOLE, PageRequest
@@ -99,6 +99,7 @@ def new_offer(
         user_id=caller.user_id,
         window=window,
         for_project=wish.for_project,
+        notice=wish.notice,
         created_at=now,
         **of_what,
     )
@@ -132,9 +133,10 @@ def free_of_offer(service: Service, offer: PublishedOffer) -> Sequence[Window]:
 
 
 def withdraw(service: Service, ident: str, project_id: str | None) -> None:
-    """Delete an offer of a project, or with None of any, and the leases that were made of it, at once.
+    """Delete an offer of a project, or with None of any, and the leases that were made of it.
 
-    They stay if the resource is not the project's any more. Deleting it again changes nothing. Raises NotFoundError.
+    Those go at once, or end when the notice is over that their holders were promised. They stay if the resource is not
+    the project's any more. Deleting it again changes nothing. Raises NotFoundError.
     """
     seen = get_published(service, ident, project_id)
     if project_id not in (None, seen.project_id):
@@ -150,7 +152,7 @@ def withdraw(service: Service, ident: str, project_id: str | None) -> None:
         for each in () if lost else rows.claims_of(connection, ident):
             lease = find_lease(connection, each, lock=True)
             if lease is not None and lease.status is not LeaseStatus.DELETING:
-                deletion(service, lease, locks).write_rows()
+                taking_back(service, lease, locks).write_rows()
         locks.move(freed=True)
 
     service.db.transact(work)

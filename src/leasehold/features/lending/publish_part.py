@@ -131,6 +131,7 @@ def claim_part(
         part.reservation_id,
         amount=draft.amount or 1,
         published_offer=offer.id,
+        notice=offer.notice,
         dry_run=draft.dry_run,
     )
     _check_end(wish.end or window.end, window, now)

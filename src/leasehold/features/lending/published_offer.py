@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from leasehold.model.resource import Resource
+    from leasehold.model.terms.notice import Notice
 
 
 class PublishedStatus(StrEnum):
@@ -56,7 +57,7 @@ class OfferedPart:
 class PublishedOffer:
     """A resource or a `part` of a lease that `project_id` lends in a window, to all projects or to `for_project` alone.
 
-    `resource` is as it is now, None if it was purged.
+    `resource` is as it is now, None if it was purged. Who claims it gets the `notice` before it is taken back.
     """
 
     id: str
@@ -70,6 +71,7 @@ class PublishedOffer:
     resource: Resource | None = None
     deleted_at: datetime | None = None
     part: OfferedPart | None = None
+    notice: Notice | None = None
 
     def status(self, now: datetime) -> PublishedStatus:
         """Return what has become of it."""
@@ -106,7 +108,7 @@ class PublishedOffer:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """An offer that a client publishes: the resource by its id, and `for_project` as in `PublishedOffer`."""
+    """An offer that a client publishes: the resource by its id, and the rest as in `PublishedOffer`."""
 
     name: str
     resource_type: str
@@ -114,11 +116,12 @@ class Publication:
     start: datetime
     end: datetime
     for_project: str | None = None
+    notice: Notice | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PartPublication:
-    """An offer of so many hosts of a lease that a client publishes, and `for_project` as in `PublishedOffer`.
+    """An offer of so many hosts of a lease that a client publishes, and the rest as in `PublishedOffer`.
 
     `end` None means the end of the lease, and `reservation_id` None its only reservation of hosts.
     """
@@ -129,6 +132,7 @@ class PartPublication:
     end: datetime | None = None
     reservation_id: str | None = None
     for_project: str | None = None
+    notice: Notice | None = None
 
 
 @dataclass(frozen=True, slots=True)

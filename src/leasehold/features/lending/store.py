@@ -14,6 +14,7 @@ from leasehold.features.lending.offered_part import LENDABLE, parts_of
 from leasehold.features.lending.published_offer import PublishedOffer, PublishedStatus
 from leasehold.model.paging import WHOLE, PageRequest
 from leasehold.model.states import LeaseStatus
+from leasehold.model.terms.notice import notice_of, seconds_of
 from leasehold.model.windows import Window
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ published_offers = table(
     Column("lease_id", String(36), index=True),
     Column("reservation_id", String(36)),
     Column("amount", Integer),
+    Column("notice_seconds", Integer),
     info={PURGED: ("end_at", "deleted_at")},
 )
 
@@ -57,6 +59,7 @@ def add_published(connection: Connection, new: PublishedOffer) -> None:
         "lease_id": None if new.part is None else new.part.lease_id,
         "reservation_id": None if new.part is None else new.part.reservation_id,
         "amount": None if new.part is None else new.part.amount,
+        "notice_seconds": seconds_of(new.notice) or None,
         "start_at": new.window.start,
         "end_at": new.window.end,
     }
@@ -177,6 +180,7 @@ def _as_offers(connection: Connection, rows: Sequence[Row[Any]]) -> list[Publish
             window=Window(row.start_at, row.end_at),
             deleted_at=row.deleted_at,
             part=parts.get(row.id),
+            notice=notice_of(row.notice_seconds),
         )
         for row in rows
     ]

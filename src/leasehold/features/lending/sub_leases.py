@@ -9,11 +9,13 @@ from leasehold.api.dates import to_wire
 from leasehold.api.handlers.lease import asking_once, matched_generation
 from leasehold.api.once import fingerprint, idempotency_key
 from leasehold.api.policies import host as host_rules
+from leasehold.api.views.lease import show_notice
 from leasehold.features.lending.lend import lend, list_sub_leases
 from leasehold.features.lending.model import LendWish
-from leasehold.leasing.delete import delete_lease
+from leasehold.leasing.delete import take_back
 from leasehold.model.draft import Once
 from leasehold.model.errors import InvalidInputError, NotFoundError
+from leasehold.model.terms.notice import notice_of
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
@@ -42,7 +44,8 @@ def create(call: Call, lease: Lease, body: SubLeaseCreation) -> Reply:
     key, generation = idempotency_key(call), matched_generation(call)
     end = call.date(body.end_date, "end_date")
     hosts = tuple(body.hosts or ())
-    wish = LendWish(body.name, body.project_id, end, body.reservation_id, hosts, body.amount)
+    notice = notice_of(body.notice_seconds)
+    wish = LendWish(body.name, body.project_id, end, body.reservation_id, hosts, body.amount, notice=notice)
     mark = fingerprint(body, "LEND", lease.id)
     once = None if key is None else Once(call.caller.project_id, key, mark)
     with asking_once(call) as service:
@@ -51,10 +54,13 @@ def create(call: Call, lease: Lease, body: SubLeaseCreation) -> Reply:
 
 
 def delete(call: Call, lease: Lease, sub_lease_id: str) -> Reply:
-    """Take back what was lent to a sub-lease: it is deleted, with its servers, and the lease has its hosts again."""
+    """Take back what was lent to a sub-lease: it is deleted, with its servers, and the lease has its hosts again.
+
+    If a notice was promised, that is when the notice is over: the sub-lease ends then, and shows when.
+    """
     if sub_lease_id not in {each.id for each in list_sub_leases(call.service, lease.id)}:
         raise NotFoundError("sub_lease_id", sub_lease_id)
-    delete_lease(call.service, sub_lease_id)
+    take_back(call.service, sub_lease_id)
     return Reply()
 
 
@@ -67,5 +73,6 @@ def show_sub_lease(lease: Lease, types: ResourceTypes) -> SubLeaseAnswer:
         "start_date": to_wire(lease.window.start),
         "end_date": to_wire(lease.window.end),
         "status": lease.status.value,
+        **show_notice(lease),
         "amount": sum(types.amount(part) for part in lease.reservations),
     }

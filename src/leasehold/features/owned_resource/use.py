@@ -9,7 +9,7 @@ from leasehold.db.leases.lease import find_lease
 from leasehold.db.resources.resource import owned_resources, resources_by_number
 from leasehold.features.owned_resource.model import OwnedResource
 from leasehold.features.owned_resource.store import uses_of_owned
-from leasehold.leasing.delete import delete_lease
+from leasehold.leasing.delete import take_back
 from leasehold.leasing.sub_lease import sub_leases_with
 from leasehold.model.errors import ConflictError, NotFoundError
 from leasehold.model.paging import WHOLE, PageRequest
@@ -33,7 +33,7 @@ def list_owned(service: Service, project_id: str | None, part: PageRequest = WHO
 
 
 def end_lease(service: Service, project_id: str, lease_id: str) -> None:
-    """Delete a lease of any project all of whose resources belong to this one, with its sub-leases.
+    """Take back a lease of any project all of whose resources belong to this one, with its sub-leases.
 
     Raises NotFoundError for a lease that has none of them, and ConflictError for one that has others as well or is a
     maintenance window.
@@ -44,7 +44,7 @@ def end_lease(service: Service, project_id: str, lease_id: str) -> None:
         if lease is None:
             raise _absent(lease_id)
         check(connection, lease)
-    delete_lease(service, lease_id, check=check)
+    take_back(service, lease_id, check)
 
 
 def _check_owner(project_id: str, connection: Connection, lease: Lease) -> None:

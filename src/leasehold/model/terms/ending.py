@@ -13,6 +13,8 @@ from leasehold.model.windows import Window
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from leasehold.model.terms.notice import Notice
+
 
 LATEST = datetime(9999, 12, 1, tzinfo=UTC)
 """Nothing is held longer: databases store dates up to the year 9999, and there are margins around what is held."""
@@ -49,7 +51,8 @@ class Ending:
     """How a reservation ends: `grace` comes first, then `limit`, which only `recycle` has.
 
     `before_end` is what is done with its servers before that, a word of EndAction or of a newer version; reservations
-    of hosts have it in their request. `lent` is set for the reservation of a sub-lease.
+    of hosts have it in their request. `lent` is set for the reservation of a sub-lease, and `notice`
+    if what it has is not taken back at once; nothing of such a reservation outlives its lease.
 
     In this time no server is deleted and none can be added. The calendar reserves it, so the promise to the next lease
     holds whatever happens; a resource without servers is free at once. What may be given back is reserved for good.
@@ -60,6 +63,7 @@ class Ending:
     limit: timedelta = timedelta(0)
     before_end: str = EndAction.NOTHING
     lent: Lent | None = None
+    notice: Notice | None = None
 
     @property
     def gives_back(self) -> bool:

@@ -10,6 +10,7 @@ from leasehold_client.cli.leases.lease_list import lease_fields
 from leasehold_client.cli.output.columns import Shown
 from leasehold_client.cli.reading import typed
 from leasehold_client.cli.reading.lease_options import add_dates, asked_start, window
+from leasehold_client.cli.reading.times import DURATIONS
 from leasehold_client.cli.resources.resource import add_type
 from leasehold_client.errors import ClientError
 
@@ -45,7 +46,7 @@ class ShowPublished(ShowThing):
 
 
 class DeletePublished(DeleteThing):
-    """Delete a published offer, and the leases that were made of it."""
+    """Delete a published offer, and the leases that were made of it: at once, or after the notice that it promises."""
 
     kind = _KIND
 
@@ -59,6 +60,7 @@ class CreatePublished(TalkingShow):
         parser.add_argument("resource", metavar="RESOURCE", help="ID or name of the resource; see owned resource list")
         add_dates(parser, self.clock)
         parser.add_argument("--for-project", metavar="<project>", help="the only project, by ID, that may claim it")
+        add_notice(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         start, end = offer_dates(self, parsed_args)
@@ -67,7 +69,9 @@ class CreatePublished(TalkingShow):
         kind, name = parsed_args.resource_type, parsed_args.resource
         owned = [each for each in self.client.owned_resources.list() if each.resource_type == kind]
         ident = next((each.id for each in owned if name in (each.id, each.name)), name)
-        made = self.client.published_offers.create(parsed_args.name, kind, ident, end, start, parsed_args.for_project)
+        made = self.client.published_offers.create(
+            parsed_args.name, kind, ident, end, start, parsed_args.for_project, parsed_args.notice
+        )
         return fields(offer_fields(self, made))
 
 
@@ -88,6 +92,12 @@ class ClaimPublished(TalkingShow):
         start, end = offer_dates(self, parsed_args, offer.start)
         lease = calls.claim(offer.id, parsed_args.name or offer.name, start, end, parsed_args.hosts)
         return fields(lease_fields(self, lease))
+
+
+def add_notice(parser: argparse.ArgumentParser) -> None:
+    """Let the command promise a notice to who has what is lent."""
+    text = f"if you take it back, who has it is told so long ahead, {DURATIONS} (default: not at all)"
+    parser.add_argument("--notice", type=typed.duration, metavar="<duration>", help=text)
 
 
 def offer_dates(

@@ -14,7 +14,7 @@ from leasehold_client.cli.command.base import (
     sorted_rows,
 )
 from leasehold_client.cli.leases.lease_list import add_lease
-from leasehold_client.cli.leases.published_offer import offer_dates, offer_fields
+from leasehold_client.cli.leases.published_offer import add_notice, offer_dates, offer_fields
 from leasehold_client.cli.reading import typed
 from leasehold_client.cli.reading.lease_options import add_dates
 from leasehold_client.cli.reading.times import MOMENTS
@@ -52,6 +52,7 @@ class OfferSubLease(TalkingShow):
         parser.add_argument("name", type=typed.name, metavar="NAME", help="Name for the published offer")
         parser.add_argument("--hosts", type=int, required=True, metavar="<n>", help="so many hosts")
         parser.add_argument("--for-project", metavar="<project>", help="the only project, by ID, that may claim them")
+        add_notice(parser)
         add_reservation(parser, "the reservation to offer of")
         add_dates(parser, self.clock)
 
@@ -66,6 +67,7 @@ class OfferSubLease(TalkingShow):
             start,
             reservation_id=None if wanted is None else lease.reservation(wanted).id,
             for_project=parsed_args.for_project,
+            notice=parsed_args.notice,
         )
         return fields(offer_fields(self, made))
 
@@ -84,6 +86,7 @@ class CreateSubLease(TalkingShow):
         moment = typed.moment_of(self.clock)
         parser.add_argument("--until", type=moment, metavar="<time>", help=f"the end, in your zone, {MOMENTS}")
         add_reservation(parser, "the reservation to lend of")
+        add_notice(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         lease, wanted = self.client.leases.find(parsed_args.lease), parsed_args.reservation
@@ -94,13 +97,17 @@ class CreateSubLease(TalkingShow):
             amount=parsed_args.hosts,
             hosts=parsed_args.host or (),
             end=parsed_args.until,
+            notice=parsed_args.notice,
             reservation_id=None if wanted is None else lease.reservation(wanted).id,
         )
         return fields({name: cell(self, made) for name, cell in _CELLS.items()})
 
 
 class DeleteSubLease(Talking):
-    """Take back what was lent: the sub-lease is deleted, with its servers, and the lease has its hosts again."""
+    """Take back what was lent: the sub-lease is deleted, with its servers, and the lease has its hosts again.
+
+    One that was promised a notice ends when that is over.
+    """
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         add_lease(parser, "ID or name of the lease that lends")
@@ -114,4 +121,7 @@ class DeleteSubLease(Talking):
             has = f"what it has lent has these IDs: {', '.join(known)}" if known else "it has lent nothing"
             raise NotFoundError(f"The lease {lease.name} has no sub-lease with the ID {parsed_args.sub_lease}; {has}.")
         self.client.leases.take_back(lease.id, parsed_args.sub_lease)
-        self.app.stdout.write(f"Deleted sub-lease: {parsed_args.sub_lease}\n")
+        left = [each for each in self.client.leases.sub_leases(lease.id) if each.id == parsed_args.sub_lease]
+        ends = [self.moment(each.end).human_readable() for each in left if each.values.get("taken_back_at")]
+        said = f"Sub-lease ends at {ends[0]}, when its notice is over" if ends else "Deleted sub-lease"
+        self.app.stdout.write(f"{said}: {parsed_args.sub_lease}\n")

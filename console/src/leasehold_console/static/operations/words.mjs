@@ -23,6 +23,7 @@ const KINDS = {
   "lease.moved": "plain",
   "lease.swapped": "plain",
   "lease.maintenance": "plain",
+  "lease.taken_back": "warn",
   "lease.repair": "plain",
   "lease.no_show_warned": "warn",
   "lease.no_show_released": "plain",

@@ -33,6 +33,7 @@ export default /** @type {const} */ ({
   lease_moved: "It was moved to other hosts for maintenance.",
   lease_swapped: "A resource was swapped for another.",
   lease_maintenance: "Maintenance of its hosts was announced to the owner.",
+  lease_taken_back: "Who lends its resources takes them back, and the owner was told when.",
   lease_repair: "The audit repaired it.",
   lease_no_show_warned: "Nobody uses it, and the owner was warned.",
   lease_no_show_released: "Nobody used it, so its resources were released.",

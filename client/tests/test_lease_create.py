@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
 from client.tests.booking import LASTS, booked, minute
 from client.tests.terminal import on_a_terminal
+from leasehold_client.cli.leases.counter_offer import offers_for_lease
+from leasehold_client.errors import ApiError
+from leasehold_client.lease import LeaseRequest
 
 if TYPE_CHECKING:
     from client.tests.conftest import Shell
@@ -123,6 +126,28 @@ def test_on_a_terminal_what_would_work_is_offered(shell: Shell, client: Client) 
     assert (lease.start, lease.end) == (busy.end, busy.end + timedelta(hours=2))
 
 
+def test_a_lease_begins_as_soon_as_others_end(shell: Shell, client: Client) -> None:
+    busy = booked(client, "busy", timedelta(days=1), amount=12)
+    start = busy.end - timedelta(minutes=5)
+    words = ("--hosts", "2", "--from", f"{start:%Y-%m-%d %H:%M} UTC", "--for", "2h", "--ready-within")
+    assert shell("lease", "create", "ours", *words, "4min").status == 1
+    shell.ok("lease", "create", "ours", *words, "15min")
+    (lease,) = [each for each in client.leases.list() if each.name == "ours"]
+    assert (lease.start, lease.end) == (busy.end, busy.end + timedelta(hours=2))
+
+
+def test_what_sleeps_is_offered_as_what_is_ready_soon() -> None:
+    """The window of now would be gone when it is asked for."""
+    start = minute()
+    window = {"start": f"{start.isoformat()}", "end": f"{(start + LASTS).isoformat()}"}
+    details = {"largest": 0, "nearest": window, "ready_within_seconds": 1020}
+    request = LeaseRequest("ours", None, start + LASTS, (), template="box", lasts=LASTS)
+    (offer,) = offers_for_lease(ApiError(409, "Not enough", details=details), request, UTC)
+    assert offer.sentence == "All of it is ready within 17 min, and then yours."
+    assert offer.wish.body()["ready_within_seconds"] == 1020
+    assert offer.words[-2:] == ("--ready-within", "1020s")
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -130,6 +155,8 @@ def test_on_a_terminal_what_would_work_is_offered(shell: Shell, client: Client) 
         (("--properties", EXPRESSION), "say with --hosts how many"),
         (("--apart", "rack"), "--apart says which hosts; say with --hosts how many"),
         (("--hosts", "1", "--for", "soon"), "argument --for: 'soon' is no duration"),
+        (("--hosts", "1", "--ready-within", "soon"), "argument --ready-within: 'soon' is no duration"),
+        (("--hosts", "1", "--ready-within", "2d"), "The value of ready_within_seconds is not acceptable"),
         (("--hosts", "1", "--until", "soon"), "argument --until: 'soon' is no time"),
         (("--hosts", "1", "--end-date", "tomorrow"), "argument --end-date: 'tomorrow' is no time of the form"),
         (("--reservation", "min=1"), "argument --reservation: 'min=1' names no resource_type"),

@@ -55,3 +55,13 @@ test("the command is that of the request", () => {
   );
   assert.equal(rule({ ...form, repeats: "weekly", times: "12" }), "FREQ=WEEKLY;COUNT=12");
 });
+
+test("what sleeps is offered as what is ready soon, and the command says the same", () => {
+  const details = { asked: 2, largest: 0, nearest: { start: "2031-05-01T10:00:30", end: "2031-05-01T13:00:30" }, ready_within_seconds: 1020 };
+  const [within, ...others] = counterOffers(details);
+  assert.deepEqual(others, []);
+  const asked = body(taking(newForm(new URLSearchParams(), "UTC"), within, "UTC"), "UTC");
+  assert.deepEqual([asked.start_date, asked.ready_within_seconds], ["now", 1020]);
+  assert.match(command(asked), / --for 3h --ready-within 17m$/);
+  assert.equal("ready_within_seconds" in body(newForm(new URLSearchParams(), "UTC"), "UTC"), false);
+});

@@ -501,6 +501,7 @@ export type LeaseCreation = {
   reminder_seconds?: Array<number> | "default" | null;
   template?: string | null;
   open_ended?: boolean | null;
+  ready_within_seconds?: number | null;
   type?: "scheduled" | "immediate" | "retry" | "waitlist" | "best_effort" | null;
   retries?: number | null;
   retry_seconds?: number | null;

@@ -211,14 +211,15 @@ SHIFTS = dict.fromkeys(("extend_seconds", "shorten_seconds", "start_later_second
 NO_SWITCH: Values = [0, 1, "true", "yes", "", 1.5, *OBJECTS]
 TRYING: dict[str, Values] = {"dry_run": NO_SWITCH, "open_ended": NO_SWITCH}
 OWNING: dict[str, Values] = {"project_id": ["", "a b", "\u00e9", "x" * 256, *NO_TEXT]}
+WITHIN: dict[str, Values] = {"ready_within_seconds": NO_SPAN}
 NO_WORD: Values = ["", "x" * 256, *NO_TEXT]
 NAMING: dict[str, Values] = {"template": NO_WORD}
 NO_SHARING: Values = [["a b"], ["a:b"], ["x" * 37], [""], ["reservation"], ["a"] * 7, *NO_LIST]
 SHARING: dict[str, Values] = {"shared_with": NO_SHARING}
 RESTRICTING: dict[str, Values] = {"projects": NO_PROJECTS, "owner": ["", "x" * 256, *NO_TEXT]}
-SPANS = {"duration_seconds": NO_SPAN, **SHIFTS, **TRYING, **OWNING, **SHARING, **RESTRICTING, **NAMING}
+SPANS = {"duration_seconds": NO_SPAN, **WITHIN, **SHIFTS, **TRYING, **OWNING, **SHARING, **RESTRICTING, **NAMING}
 """Keys that are read from microversion 1.3 on."""
-NEW_IN_LEASE = {"duration_seconds": NO_SPAN, **TRYING, **OWNING, **NAMING}
+NEW_IN_LEASE = {"duration_seconds": NO_SPAN, **WITHIN, **TRYING, **OWNING, **NAMING}
 IN_LEASE = {"name": [None, *NO_NAME], **DATES, **NEW_IN_LEASE, "reservations": NO_LIST, **NEWER}
 IN_CHANGE = {
     **SHARING,

@@ -113,6 +113,8 @@ HISTORY: Mapping[Version, str] = {
 * `shared_with` in PUT of a lease: other projects whose servers may use what it has. Leases show it.
 * `dry_run` in POST and PUT of a lease: the answer has the lease as it would be, and `reservations` with the resources
   that it would have; or it is the refusal. Nothing is done.
+* `ready_within_seconds` in POST of a lease: it may start so much later than it is asked for, and starts as soon as what
+  it asks for is there, such as hosts that have to be switched on. It keeps its length; the answer shows its dates.
 * `project_id` in POST of a lease: administrators make leases for other projects.
 * Resources have `projects`, which administrators see, and set with POST of a host, a floating IP and a resource and
   with PUT of a host and a resource: the only projects that may use it, or null for all. Nobody else gets it, counts it
@@ -181,6 +183,7 @@ DISABLING = V1_2
 ENDINGS = V1_2
 SPANS = V1_3
 AMENDING_ONCE = V1_3
+READY_WITHIN = V1_3
 DRY_RUNS = V1_3
 ON_BEHALF = V1_3
 FILTERS = V1_3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _NOT_BEGUN = np.iinfo(np.int64).min
 _SECOND = timedelta(seconds=1)
+EVER: Final = 0
+"""When the allocations of what is asleep begin; no other allocation begins then."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +45,7 @@ class Asleep:
         ready = np.where(self.begun == _NOT_BEGUN, now, self.begun) + self.takes
         return Held(
             self.rows,
-            np.zeros(size, np.int64),
+            np.full(size, EVER, np.int64),
             np.maximum(ready, now + 1),
             np.ones(size, np.int64),
             np.full(size, EXCLUSIVE, np.int32),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from leasehold.calendar.arrays import ALL_OF_IT, FOR_EVER, MOST_CAPACITY, MOST_SLOTS, Counts, Mask, Rows
+from leasehold.calendar.asleep import EVER
 from leasehold.calendar.demands import ANYTHING, EXCLUSIVE
 from leasehold.calendar.idle import IdlePeriods
 from leasehold.calendar.outline import Outlook
@@ -190,6 +191,15 @@ class Snapshot:
     def for_project(self, *projects: str, open_too: int | None = None) -> Snapshot:
         """Return the same pool for a project (`Eligible.for_project`)."""
         return self.among(self.eligible.for_project(*projects, open_too=open_too))
+
+    @property
+    def asleep(self) -> frozenset[int]:
+        """The numbers of the resources that are asleep."""
+        return frozenset(self.numbers[self._added.rows[self._added.starts == EVER]].tolist())
+
+    def awake(self) -> Snapshot:
+        """Return the same pool as if nothing in it were asleep."""
+        return self._but(added=self._added.part(self._added.starts != EVER))
 
     def careful(self) -> Snapshot:
         """Return the same pool in which allocations that have ended and are not released last for ever.

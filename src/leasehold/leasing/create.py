@@ -27,9 +27,12 @@ from leasehold.model.caller import EVERYTHING
 from leasehold.model.draft import Once
 from leasehold.model.errors import NotEnoughError
 from leasehold.model.held_offer import offered
+from leasehold.model.terms.lease_type import LeaseType
+from leasehold.model.windows import moved
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.leasing.deciding.decide import Asked, Terms
@@ -56,10 +59,10 @@ def create_lease(
 
     A type of lease that waits (`model/terms/lease_type.py`) is kept in IN_PROGRESS instead of NotEnoughError, and so
     is a best-effort lease if it could be granted with shared hosts, which are then drawn
-    (`leasing/waiting/best_effort.py`). Raises NotEnoughError with an explanation, InvalidInputError with the field's
-    name, OutOfWindowError for the time of the warning, LimitExceededError from enforcement, and the errors of
-    `carry_out`. A repeated idempotency key returns the lease that it made; with another request, or if that lease is
-    gone, it raises ConflictError.
+    (`leasing/waiting/best_effort.py`). One that may start later gets the first window that starts soon enough. Raises
+    NotEnoughError with an explanation, InvalidInputError with the field's name, OutOfWindowError for the time of the
+    warning, LimitExceededError from enforcement, and the errors of `carry_out`. A repeated idempotency key returns the
+    lease that it made; with another request, or if that lease is gone, it raises ConflictError.
     """
     once = None if idempotency_key is None else Once(caller.project_id, idempotency_key, draft.fingerprint)
     with decision("create, dry run" if draft.dry_run else "create"):
@@ -121,6 +124,9 @@ class _Creation(Joining):
                 if keeping is None:
                     raise
                 return keeping.refused(unit, locks, snapshots, refusal)
+            if decided.window is not None:
+                lease = new_lease(unit.service, self.caller, self.draft, self.asked, decided.window, locks.now)
+                terms = unit.terms(lease, lease.window, locks, use_disabled=self.draft.use_disabled)
             granted = with_defaults(lease, [part.kind.pool for part in self.asked], decided.picks, snapshots)
             behind = None if keeping is None else keeping.behind(locks, snapshots, terms)
         if behind is not None:
@@ -166,8 +172,13 @@ class _Creation(Joining):
             tells_disabled=self.sight.disabled and not lease.type.waits,
             rebinding=rebinding,
             explains=unit.explains,
+            latest=self._latest(terms.window.start),
             refused=unit.refused,
         )
+
+    def _latest(self, start: datetime) -> datetime | None:
+        within = self.draft.ready_within if self.draft.type is LeaseType.SCHEDULED else None
+        return None if within is None else moved(start, within)
 
     def _granted(self, locks: Locks, lease: Lease, decided: RoomMade, terms: Terms) -> Decision:
         """Return that the lease, or an offer of it, gets this, and that others make room for it."""

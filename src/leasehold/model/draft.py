@@ -30,7 +30,8 @@ class LeaseDraft:
     and `retry_pause` None mean the configured ones. `use_disabled` says that the client may have disabled resources.
     `dry_run` says that nothing is to be written, `open_ended` that the lease is to have no end. `hold` makes it an
     offer, which is held for so long. `published_offer` is the published offer of which it claims a part, and `notice`
-    what its holder gets before that is taken back.
+    what its holder gets before that is taken back. `ready_within` says how much later it may start than is asked for;
+    None: this client cannot say so.
     """
 
     name: str
@@ -52,6 +53,7 @@ class LeaseDraft:
     hold: timedelta | None = None
     published_offer: str | None = None
     notice: Notice | None = None
+    ready_within: timedelta | None = None
 
 
 _NOT_IN_CLOUD = frozenset({LeaseStatus.IN_PROGRESS, LeaseStatus.TIMEDOUT, LeaseStatus.TERMINATED})

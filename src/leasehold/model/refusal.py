@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from leasehold.model.delay import Delay
     from leasehold.model.windows import Window
 
 
@@ -44,6 +46,11 @@ _ON_DISABLED = (
 )
 
 
+_MINUTE: Final = timedelta(minutes=1)
+_TO_ANSWER: Final = timedelta(minutes=5)
+"""How long a client may take to ask again: what sleeps is ready so long after it is needed, so that much later."""
+
+
 def extension_sentence(latest_end: datetime) -> str:
     """Say how late a lease could end that asks for a later end."""
     return f"It can be extended until {latest_end:%Y-%m-%d %H:%M:%S} UTC."
@@ -60,6 +67,7 @@ class Refusal:
     without the other reservations, and `steps` then count so; None if that is `largest`. `latest_end` is how late a
     lease that asks for a later end could end with all that it asks for; None where that is no extension.
     `fits_on_disabled` says that the whole lease would fit if no resource were disabled; only operators are told.
+    `delay` says that it would fit if nothing were asleep, and `may_wait` that the request can say how long it waits.
     """
 
     resource_type: str
@@ -73,6 +81,8 @@ class Refusal:
     latest_end: datetime | None = None
     fits_on_disabled: bool = False
     alone: int | None = None
+    delay: Delay | None = None
+    may_wait: bool = False
 
     @property
     def sentence(self) -> str:
@@ -88,7 +98,7 @@ class Refusal:
         text += "." if self.alone is None else f", {self.largest} beside the other reservations of the lease."
         if self.nearest is not None:
             start = f"{self.nearest.start:%Y-%m-%d %H:%M:%S} UTC"
-            return f"{text} The nearest window in which {self.asked} fit starts at {start}."
+            return f"{text} The nearest window in which {self.asked} fit starts at {start}.{self._wait}"
         if self.no_window in _SENTENCES:
             text = f"{text} {_SENTENCES[self.no_window]}"
         if self.largest:
@@ -103,6 +113,21 @@ class Refusal:
         hope = "" if left.get("matching") != left.get("healthy") else "; waiting does not help"
         return f"{text} Change the properties you ask for{hope}."
 
+    @property
+    def ready_within(self) -> timedelta | None:
+        """How much later the lease has to be allowed to start, for what is asleep; None if that cannot be asked for."""
+        later = None if self.delay is None or not self.may_wait else self.delay.later
+        return None if later is None else -(-later // _MINUTE) * _MINUTE + _TO_ANSWER
+
+    @property
+    def _wait(self) -> str:
+        if self.delay is None or self.delay.ready_in is None:
+            return ""
+        text = f" What would do is asleep: ready in {-(-self.delay.ready_in // _MINUTE)} min."
+        if self.ready_within is None:
+            return f"{text} Ask for a start some minutes after that."
+        return f"{text} To get it then, send ready_within_seconds {int(self.ready_within.total_seconds())} as well."
+
     def as_details(self) -> dict[str, Any]:
         """Return the explanation as JSON-ready values, dates in ISO 8601."""
         return {
@@ -116,4 +141,5 @@ class Refusal:
             **({"latest_end": self.latest_end.isoformat()} if self.latest_end else {}),
             **({"fits_on_disabled": True} if self.fits_on_disabled else {}),
             **({} if self.alone is None else {"alone": self.alone}),
+            **({"ready_within_seconds": int(self.ready_within.total_seconds())} if self.ready_within else {}),
         }

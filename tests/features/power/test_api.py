@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +13,7 @@ from leasehold.features.power.command import add_command
 from leasehold.features.power.options import PowerSettings
 from leasehold.features.power.rounds import Rounds
 from leasehold.manager.monitor import check_once
+from tests.factory import hosts
 from tests.features.power.night import USUAL
 
 if TYPE_CHECKING:
@@ -140,6 +141,38 @@ def test_it_sleeps_and_is_woken_and_all_of_it_is_told(
         run(service, words)
         assert said in capsys.readouterr().out
     assert client.but(version="1.3").ask("GET", ALL).status_code == 403
+
+
+WANTED = {"name": "l", "start_date": "now", "duration_seconds": 3600, "reservations": [hosts()]}
+
+
+def test_whoever_asks_what_is_free_counts_a_host_from_when_it_is_ready(
+    operator: Client, client: Client, service: Service, clock: Clock, machine: str
+) -> None:
+    member = client.but(version="1.3")
+    let_pass(service, clock, 30)
+    ready = datetime.fromisoformat(operator.ask("GET", machine).json["machine"]["ready_at"])
+    until = (clock.now + timedelta(hours=4)).isoformat().replace("+00:00", "Z")
+    seen = member.ask("GET", f"/v1/availability?to={until}").json["availability"]
+    free = dict(zip(map(datetime.fromisoformat, seen["steps"]["from"]), seen["steps"]["free"], strict=True))
+    assert (seen["total"], free) == (1, {min(free): 0, ready: 1})
+    wish = {"reservations": [hosts()], "duration_seconds": 3600, "start_date": "now", "limit": 1}
+    (window,) = member.ask("POST", "/v1/availability/search", wish).json["windows"]
+    assert ready <= datetime.fromisoformat(window["start_date"]).replace(tzinfo=UTC) < ready + timedelta(minutes=1)
+    seen = operator.ask("GET", f"/v1/forecast?to={until}").json["forecast"]["steps"]
+    # It is there, and nobody was promised anything of it.
+    assert (set(seen["capacity"]), set(seen["promised"]), set(seen["shortfall"])) == ({1}, {0}, {0})
+
+
+@pytest.mark.parametrize("within", [0, -60, "15min", 1.5, True, 86_401])
+def test_a_wrong_length_of_time_is_named(client: Client, host: str, within: object) -> None:
+    answer = client.but(version="1.3").ask("POST", "/v1/leases", WANTED | {"ready_within_seconds": within})
+    assert (answer.status_code, answer.json["field"]) == (400, "ready_within_seconds"), answer.text
+
+
+def test_older_clients_do_not_have_it(client: Client, host: str) -> None:
+    answer = client.but(version="1.2").ask("POST", "/v1/leases", WANTED | {"ready_within_seconds": 60})
+    assert answer.json["code"] == "leasehold.input.unknown"
 
 
 def test_a_report_is_bounded(operator: Client) -> None:

@@ -31,7 +31,7 @@ from leasehold.api.spans import (
     sent_for,
 )
 from leasehold.api.strict import KEYS, check_reservations, later_keys
-from leasehold.api.versions import ENDINGS, ETAGS, PAST, SHRINKING
+from leasehold.api.versions import ENDINGS, ETAGS, PAST, READY_WITHIN, SHRINKING
 from leasehold.api.views.holding import show_holdings
 from leasehold.api.views.lease import lease_view, show_lease
 from leasehold.cloud.asked_once import asked_once
@@ -330,6 +330,7 @@ def _draft(call: Call, body: LeaseCreation) -> LeaseDraft:
         retries=body.retries,
         retry_pause=None if body.retry_seconds is None else timedelta(seconds=body.retry_seconds),
         deadline=call.date(body.deadline, "deadline", now),
+        ready_within=timedelta(seconds=body.ready_within_seconds or 0) if call.version >= READY_WITHIN else None,
         open_ended=bool(body.open_ended),
     )
 

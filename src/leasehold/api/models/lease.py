@@ -17,6 +17,7 @@ from leasehold.api.versions import (
     LEASE_TYPES,
     ON_BEHALF,
     OPEN_ENDS,
+    READY_WITHIN,
     REMINDERS,
     SHARING,
     SPANS,
@@ -168,6 +169,7 @@ _SINCE_OF_CREATION = {
     **_SINCE,
     **dict.fromkeys(_WAYS, LEASE_TYPES),
     "duration_seconds": SPANS,
+    "ready_within_seconds": READY_WITHIN,
     "project_id": ON_BEHALF,
     "template": TEMPLATES,
 }
@@ -198,6 +200,10 @@ class LeaseCreation(LeaseRequest):
     """The body of POST /v1/leases."""
 
     open_ended: OpenEnded = None
+    ready_within_seconds: Annotated[
+        int | None,
+        Field(ge=1, le=MOST_SECONDS, description="How much later than `start_date` it may start, with the same length"),
+    ] = None
     type: TypeWord | None = None
     retries: Annotated[int | None, Field(ge=1, le=MOST_RETRIES)] = None
     retry_seconds: Annotated[int | None, Field(ge=1, le=MOST_SECONDS)] = None

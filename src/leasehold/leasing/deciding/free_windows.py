@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
@@ -57,13 +58,31 @@ class Windows:
             if start is None or start > last:
                 return None
             terms = self.at(start)
-            # The two views may pick different resources, so the lease has to fit in both.
-            if fits(self.careful, self.asked, terms) and (
-                not self.any_unreleased or fits(self.snapshots, self.asked, terms)
-            ):
+            if self._fit(terms):
                 return terms.window
             start = self._next(start)
         return None
+
+    def first_to_end(self, after: int, last: int) -> Window | None:
+        """Return the first window until the end in the terms, as `first` does: what fits in one fits in all later ones.
+
+        So it is found by bisection. That end may be OPEN_END.
+        """
+        first, end = -(-after // MINUTE), self.terms.window.end
+
+        def terms(minute: int) -> Terms:
+            window = Window(from_seconds(minute * MINUTE), end)
+            return replace(self.terms, window=window, length=window.duration)
+
+        minutes = range(first, last // MINUTE + 1)
+        place = bisect_left(minutes, True, key=lambda minute: self._fit(terms(minute)))
+        return terms(minutes[place]).window if place < len(minutes) else None
+
+    def _fit(self, terms: Terms) -> bool:
+        """Say whether the lease fits; the two views may pick different resources, so it has to fit in both."""
+        return fits(self.careful, self.asked, terms) and (
+            not self.any_unreleased or fits(self.snapshots, self.asked, terms)
+        )
 
     def at(self, start: int) -> Terms:
         """Return the terms of the window that starts at this moment."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.leasing.deciding.decide import Asked, Terms
     from leasehold.model.allocation import Allocation, Pick
+    from leasehold.model.delay import Delay
     from leasehold.model.terms.default_properties import DefaultProperties
     from leasehold.model.windows import Window
     from leasehold.resource_types.kind import Kind
@@ -81,10 +82,15 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class RoomMade:
-    """What every reservation of the lease gets, and the moves that make room for it."""
+    """What every reservation of the lease gets, and the moves that make room for it.
+
+    A lease that may start later than was asked for, and has to, gets another `window`; `delay` says if others sleep.
+    """
 
     picks: list[Sequence[Pick]]
     moves: tuple[Move, ...] = ()
+    window: Window | None = None
+    delay: Delay | None = None
 
     @property
     def moved(self) -> list[tuple[str, list[tuple[int, int]]]]:

@@ -58,6 +58,7 @@ def check_terms(draft: LeaseDraft, settings: LeaseSettings) -> tuple[timedelta, 
         "retries": (draft.retries, (LeaseType.RETRY,)),
         "retry_seconds": (draft.retry_pause, (LeaseType.RETRY, LeaseType.WAITLIST)),
         "deadline": (draft.deadline, (LeaseType.WAITLIST, LeaseType.BEST_EFFORT)),
+        "ready_within_seconds": (draft.ready_within or None, (LeaseType.SCHEDULED,)),
     }
     for name, (value, types) in owners.items():
         if value is not None and draft.type not in types:

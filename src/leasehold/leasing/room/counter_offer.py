@@ -14,10 +14,12 @@ from leasehold.leasing.deciding.decide import RefusedError, allocate, decide
 from leasehold.leasing.deciding.free_windows import MINUTE, Windows, fits
 from leasehold.leasing.deciding.rebinding_search import RoomMade
 from leasehold.model.allocation import slots_of
+from leasehold.model.delay import Delay
 from leasehold.model.errors import InUseError, LeaseholdError, TakesTooLongError
 from leasehold.model.refusal import NoWindow, Refusal
-from leasehold.model.windows import Window, from_seconds, to_seconds
+from leasehold.model.windows import OPEN_END, Window, from_seconds, to_seconds
 from leasehold.resource_types.fields import MOST
+from leasehold.resource_types.kind import Explain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,8 +37,9 @@ class Proposal:
     `movable` says that the lease may have another window, `allowed` whether enforcement allows one. `extended` is the
     present end of a lease that asks for a later one. `seconds` limits the search for a counter-offer. `tells_disabled`
     says that the caller may learn that disabled resources would have been enough. `rebinding` may make room before the
-    lease is refused; a counter-offer is found without it. Unless it `explains`, a refusal is raised as it is, and
-    nobody makes room. One that is known is `refused` by that.
+    lease is refused; a counter-offer is found without it. Before that it gets the first window that starts no later
+    than at `latest`; None: nobody can ask for that. Unless it `explains`, a refusal is raised as it is, and nobody
+    makes room. One that is known is `refused` by that.
     """
 
     snapshots: Mapping[str, Snapshot]
@@ -48,6 +51,7 @@ class Proposal:
     tells_disabled: bool = False
     rebinding: Rebinding | None = None
     extended: datetime | None = None
+    latest: datetime | None = None
     explains: bool = True
     refused: tuple[int, Refusal] | None = None
 
@@ -73,11 +77,46 @@ class Proposal:
                 raise error.but_until(_latest_end(self._hurried())) from None
             return room
         room = self._room(self.asked[position].kind.pool)
+        hurried = self._hurried()
+        room = room or hurried.later()
         if room is not None:
             return room
-        explained = _CounterOffer(self._hurried(), position).added_to(refusal)
+        explained = _CounterOffer(hurried, position).added_to(refusal)
+        explained = replace(explained, delay=hurried.delay(explained.nearest), may_wait=self.latest is not None)
         asked = self.asked[position]
         raise asked.blame(asked.kind.not_enough(explained))
+
+    def later(self) -> RoomMade | None:
+        """Return what the lease gets in the first window that starts soon enough; None if there is none, or no time.
+
+        It keeps its length, and one without an end has none then either.
+        """
+        start, end = self.terms.window.start, self.terms.window.end
+        if self.latest is None or self.latest <= start:
+            return None
+        windows = Windows(self.snapshots, self.asked, self.terms)
+        first = windows.first_to_end if end >= OPEN_END else windows.first
+        with suppress(TakesTooLongError, RefusedError):
+            window = first(to_seconds(start), to_seconds(self.latest))
+            if window is not None and self.allowed(window):
+                picks = decide(self.snapshots, self.asked, replace(self.terms, window=window, length=window.duration))
+                return RoomMade(picks, window=window, delay=self.delay(window))
+        return None
+
+    def delay(self, window: Window | None) -> Delay | None:
+        """Return how much later the lease fits because resources sleep, in this `window`; None if that is not why."""
+        asleep = {number for view in self.snapshots.values() for number in view.asleep}
+        if not asleep:
+            return None
+        awake, terms = {pool: view.awake() for pool, view in self.snapshots.items()}, self.terms
+        try:
+            picks = decide(awake, self.asked, replace(terms, explain=Explain.NOTHING))
+        except (RefusedError, LeaseholdError):
+            return None
+        needed = {pick.resource_number for each in picks for pick in each}
+        if window is None:
+            return Delay(frozenset(needed & asleep))
+        return Delay(frozenset(needed & asleep), window.start - terms.window.start, window.start - terms.lead.now)
 
     def _hurried(self) -> Proposal:
         return replace(self, terms=replace(self.terms, budget=self.terms.budget.part(self.seconds)))

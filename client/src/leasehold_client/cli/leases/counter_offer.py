@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from leasehold_client.calls.wire import read_time, write_time
-from leasehold_client.cli.output.shown import show_moment
+from leasehold_client.cli.output.shown import show_moment, show_span
 from leasehold_client.cli.reading.pairs import write_reservation
 from leasehold_client.cli.reading.times import BadTimeError, read_moment
 from leasehold_client.lease import HOST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from datetime import datetime, timedelta, tzinfo
+    from datetime import datetime, tzinfo
 
     from leasehold_client.errors import ApiError
     from leasehold_client.lease import Lease, LeaseRequest
@@ -46,8 +47,13 @@ def offers_for_end(error: ApiError, lease: Lease, zone: tzinfo) -> list[CounterO
 
 
 def _later(error: ApiError, request: LeaseRequest, zone: tzinfo) -> Iterator[CounterOffer[LeaseRequest]]:
-    nearest = error.details.get("nearest")
-    if nearest:
+    nearest, within = error.details.get("nearest"), error.details.get("ready_within_seconds")
+    if within:
+        # What sleeps is ready so long after it is asked for, so that the window of now would be gone.
+        waits = replace(request, more={**request.more, "ready_within_seconds": within})
+        sentence = f"All of it is ready within {show_span(timedelta(seconds=within))}, and then yours."
+        yield CounterOffer(sentence, waits, _create_words(waits, zone))
+    elif nearest:
         start, end = read_time(nearest["start"]), read_time(nearest["end"])
         moved = replace(request, start=start, end=None if request.end is None else end, before_end=None)
         until = "" if moved.end is None else f" until {show_moment(moved.end, zone)}"
@@ -88,6 +94,8 @@ def _create_words(request: LeaseRequest, zone: tzinfo) -> tuple[str, ...]:
 
 def _option(key: str, value: Any) -> tuple[str, ...]:
     """Return the option of a further key of the API, with its value."""
+    if key == "ready_within_seconds":
+        return "--ready-within", f"{value}s"
     return f"--{key.removesuffix('_id').replace('_', '-')}", str(value)
 
 

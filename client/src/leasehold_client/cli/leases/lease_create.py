@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -121,6 +121,8 @@ def _add_ways(parser: argparse.ArgumentParser, moment: Callable[[str], datetime]
     parser.add_argument(
         "--retry-seconds", type=int, metavar="<seconds>", help="with --type retry: the pause between tries"
     )
+    within = "how much later it may start, such as 15min: as soon as what it asks for is there, with the same length"
+    parser.add_argument("--ready-within", type=typed.duration, metavar="<duration>", help=within)
     parser.add_argument(
         "--deadline", type=moment, metavar="<time>", help="with --type waitlist: until when it is tried"
     )
@@ -135,6 +137,7 @@ def lease_request(options: argparse.Namespace, now: datetime, addresses: Floatin
     as_kept = options.template is not None and not _says_length(options)
     asked = contents if options.template is None else chosen_contents
     more = {key: getattr(options, key) for key in ("type", "retries", "retry_seconds", "deadline", "project_id")}
+    more["ready_within_seconds"] = options.ready_within
     if options.open_ended and as_kept:
         # Otherwise it would end when the template says.
         more["open_ended"] = True
@@ -152,4 +155,6 @@ def lease_request(options: argparse.Namespace, now: datetime, addresses: Floatin
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, timedelta):
+        return int(value.total_seconds())
     return write_time(value) if isinstance(value, datetime) else value

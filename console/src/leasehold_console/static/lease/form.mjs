@@ -25,6 +25,7 @@ import { DAY, HOUR, MINUTE, SECOND, fromLocal, iso, parse, toLocal } from "../co
  * @property {Repeats} repeats
  * @property {string} times how often
  * @property {string} template
+ * @property {number} within so many seconds later it may start
  */
 
 /** @param {Partial<Part>} [facts] @returns {Part} */
@@ -52,6 +53,7 @@ export function newForm(query, zone) {
     repeats: "once",
     times: "5",
     template: "",
+    within: 0,
   };
 }
 
@@ -84,11 +86,11 @@ export function reservation({ type, count, vcpus, memory_mb, disk_gb, flavor, ne
 }
 
 /**
- * The body of POST /v1/leases, of an offer and of a series; null while something is missing.
+ * The body of POST /v1/leases; null while something is missing. Offers and series have no `ready_within_seconds`.
  * @param {Form} form @param {string} zone
  * @returns {Record<string, unknown> | null}
  */
-export function body({ name, start, hours, parts, template }, zone) {
+export function body({ name, start, hours, parts, template, within }, zone) {
   const seconds = Math.round(Number(hours) * 3600);
   const begin = start ? fromLocal(start, zone) : null;
   if (!(seconds > 0) || (begin !== null && Number.isNaN(begin))) return null;
@@ -99,6 +101,7 @@ export function body({ name, start, hours, parts, template }, zone) {
     name: name.trim() || "lease",
     start_date: begin === null ? "now" : iso(begin),
     duration_seconds: seconds,
+    ...(within ? { ready_within_seconds: within } : {}),
     ...(template ? { template } : { reservations: parts.map(reservation) }),
   };
 }
@@ -110,11 +113,12 @@ export function rule({ repeats, times }) {
 
 /**
  * @typedef {object} CounterOffer something that would be granted in place of what was refused
- * @property {"window" | "fewer"} kind
+ * @property {"window" | "within" | "fewer"} kind
  * @property {number} [start] milliseconds
  * @property {number} [end]
  * @property {string} [type] of the part that has to be smaller
  * @property {number} [count]
+ * @property {number} [within] seconds
  */
 
 /** What a refusal offers. @param {Record<string, any>} details @returns {CounterOffer[]} */
@@ -122,7 +126,10 @@ export function counterOffers(details) {
   /** @type {CounterOffer[]} */
   const found = [];
   const nearest = details["nearest"];
-  if (nearest) found.push({ kind: "window", start: parse(nearest.start), end: parse(nearest.end) });
+  // What sleeps is ready so long after it is asked for, so the window of now would be gone.
+  const within = details["ready_within_seconds"];
+  if (within) found.push({ kind: "within", within });
+  else if (nearest) found.push({ kind: "window", start: parse(nearest.start), end: parse(nearest.end) });
   if (details["largest"] > 0 && details["largest"] < details["asked"])
     found.push({ kind: "fewer", type: details["resource_type"], count: details["largest"] });
   return found;
@@ -132,6 +139,7 @@ export function counterOffers(details) {
 export function taking(form, offer, zone) {
   if (offer.kind === "window" && offer.start !== undefined && offer.end !== undefined)
     return { ...form, start: toMinute(offer.start, zone), hours: String((offer.end - offer.start) / HOUR) };
+  if (offer.kind === "within") return { ...form, within: offer.within ?? 0 };
   const parts = form.parts.map((part) => (part.type === offer.type ? { ...part, count: String(offer.count) } : part));
   return { ...form, parts };
 }
@@ -146,6 +154,7 @@ export function command(request, verb = "lease create") {
   }
   if (request["start_date"] !== "now") words.push(`--from ${request["start_date"]}`);
   words.push(`--for ${lasting(Number(request["duration_seconds"]) * SECOND)}`);
+  if (request["ready_within_seconds"]) words.push(`--ready-within ${lasting(Number(request["ready_within_seconds"]) * SECOND)}`);
   return words.join(" ");
 }
 

@@ -55,7 +55,9 @@ export function open() {
       wrong.value = error;
     });
   };
-  const asked = () => /** @type {LeaseCreation} */ (/** @type {unknown} */ (body(form.peek(), zone.peek())));
+  const asked = (facts = form.peek()) => /** @type {LeaseCreation} */ (/** @type {unknown} */ (body(facts, zone.peek())));
+  /** What does not start as soon as it can is asked for as it is. */
+  const exactly = () => asked({ ...form.peek(), within: 0 });
   /** The same for the same request, so that two clicks, or a click after no answer, make one lease. @param {string} action */
   const headers = (action) => ({ "Idempotency-Key": `${key}-${action}` });
 
@@ -65,17 +67,17 @@ export function open() {
     go(`leases/${lease.id}`);
   });
   const wait = doing(async () => {
-    const waits = { ...asked(), type: /** @type {const} */ ("waitlist"), deadline: iso(since + 7 * DAY) };
+    const waits = { ...exactly(), type: /** @type {const} */ ("waitlist"), deadline: iso(since + 7 * DAY) };
     const { lease } = await call("POST /v1/leases", { body: waits, headers: headers("wait"), person: true });
     toast(t("waiting"), "good");
     go(`leases/${lease.id}`);
   });
   const hold = doing(async () => {
-    const wanted = { ...asked(), hold_seconds: HOLD_SECONDS };
+    const wanted = { ...exactly(), hold_seconds: HOLD_SECONDS };
     offer.shown.value = (await call("POST /v1/offers", { body: wanted, headers: headers("hold"), person: true })).offer;
   });
   const recur = doing(async () => {
-    const wanted = { ...asked(), rule: rule(form.peek()), time_zone: zone.peek() };
+    const wanted = { ...exactly(), rule: rule(form.peek()), time_zone: zone.peek() };
     if (wanted.start_date === "now") wanted.start_date = iso(Math.ceil(since / MINUTE) * MINUTE);
     series.value = (await call("POST /v1/series", { body: wanted, headers: headers("recur"), person: true })).series;
   });
@@ -83,8 +85,8 @@ export function open() {
   return {
     title: () => t("title"),
     view: () => {
-      const request = body(form.value, zone.value);
       const recurs = form.value.repeats !== "once";
+      const request = body(recurs ? { ...form.value, within: 0 } : form.value, zone.value);
       const granted = answer.state.value.granted !== null;
       return html`
         <div class="page-head"><h1>${t("title")}</h1></div>
@@ -98,7 +100,7 @@ export function open() {
               ${recurs
                 ? html`<button type="button" class="primary" ?disabled=${!request} @click=${recur}>${t("create_series")}</button>`
                 : html`<button type="button" class="primary" ?disabled=${!granted} @click=${create}>${t("create")}</button>`}
-              ${granted && !recurs && may("leasehold:offers:post")
+              ${granted && !recurs && !form.value.within && may("leasehold:offers:post")
                 ? html`<button type="button" title=${t("hold_hint")} @click=${hold}>${t("hold")}</button>`
                 : nothing}
               ${answer.state.value.refused && !recurs

@@ -39,6 +39,8 @@ export default /** @type {const} */ ({
   gets: "It would get:",
   matches: "How many are left after each condition",
   take_window: "Take {when}, for {span}",
+  take_within: "Take it as soon as it is ready, within {minutes} min",
+  starts: "It starts {when}, as soon as it is ready.",
   take_fewer: "Take {what} instead",
   others: "Or",
   create: "Lease it",

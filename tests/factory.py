@@ -32,7 +32,7 @@ from leasehold.db.store import Database
 from leasehold.db.tables import outbox, tasks
 from leasehold.db.task import END_NOTICE, claim_tasks, postpone_task
 from leasehold.enforcement.base import load_filters
-from leasehold.features.registry import sources
+from leasehold.features.registry import listeners, sources
 from leasehold.leasing import amend, create, delete, swap
 from leasehold.leasing.deciding.calendars import Calendars
 from leasehold.leasing.healing import heal, heal_request
@@ -460,8 +460,9 @@ def open_service(url: str, *, clock: Clock, settings: Settings | None = None) ->
     share_statements(engine)
     cloud = sandbox(engine, clock=clock.now)
     wanted = settings or AT_ONCE
+    db = Database(engine)
     service = Service(
-        db=Database(engine),
+        db=db,
         calendars=Calendars(),
         types=TYPES,
         cloud=cloud,
@@ -470,6 +471,7 @@ def open_service(url: str, *, clock: Clock, settings: Settings | None = None) ->
         now=clock.now,
         steady=lambda: 0.0,
         sources=sources(),
+        listeners=listeners(db),
     )
     return World(service, cloud, clock, engine)
 

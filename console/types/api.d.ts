@@ -1014,6 +1014,8 @@ export type SavedAnswer = {
   failed_wakes: number;
   called_off: number;
   late_starts: number;
+  delayed_requests: number;
+  delay_seconds: number;
 };
 
 export type SeriesAmendment = {

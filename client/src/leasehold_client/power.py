@@ -42,6 +42,8 @@ class Saved(AnswerModel):
     failed_wakes: int
     called_off: int
     late_starts: int
+    delayed_requests: int
+    delay_seconds: int
 
 
 class Power(Calls):

@@ -151,7 +151,8 @@ HISTORY: Mapping[Version, str] = {
   was done; `POST /v1/audit` asks for a round now.
 * `GET /v1/power/hosts` shows administrators the machines of hosts that are switched off while nobody needs them; `PUT`
   and `DELETE` of one say how it is switched, and `POST .../wake` wakes it. `GET /v1/power/margins` says how long they
-  take, and `GET /v1/power/report` what that saves. The health of a host that is off so is `asleep`.
+  take, and `GET /v1/power/report` what that saves, and how many requests it delayed. The health of a host that is off
+  so is `asleep`.
 * `GET /v1/refusals` counts for administrators how many requests were refused in each hour, why, and how many more
   hosts, instances or addresses would have granted them.
 * `GET /v1/resources/{resource_type}/candidates` shows administrators what the cloud has and could be enrolled.
@@ -182,8 +183,8 @@ STRICT_KEYS = V1_2
 DISABLING = V1_2
 ENDINGS = V1_2
 SPANS = V1_3
-AMENDING_ONCE = V1_3
 READY_WITHIN = V1_3
+AMENDING_ONCE = V1_3
 DRY_RUNS = V1_3
 ON_BEHALF = V1_3
 FILTERS = V1_3

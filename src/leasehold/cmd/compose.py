@@ -20,10 +20,11 @@ from leasehold.db.engine import open_engine
 from leasehold.db.pool import ensure_pools
 from leasehold.db.store import Database
 from leasehold.enforcement.base import load_filters
-from leasehold.features.registry import FEATURES, sources, words
+from leasehold.features.registry import FEATURES, listeners, sources, words
 from leasehold.leasing.deciding.calendars import Calendars
 from leasehold.leasing.deciding.waiting_order import load_order
 from leasehold.leasing.service import Service
+from leasehold.leasing.tally import PAUSE_SECONDS
 from leasehold.manager.jobs import core_jobs
 from leasehold.manager.metrics import metrics_served
 from leasehold.manager.monitor import Monitor
@@ -83,8 +84,9 @@ def service_on(engine: Engine, config: Config, wake: Event) -> Service:
     weighers = load_weighers(settings.leases.weigher, settings.leases.weigher_by_type)
     types = load_types(settings.plugins, config.raw)
     _check_types(settings.leases, types)
+    db = Database(engine, config.database.retry_seconds)
     return Service(
-        db=Database(engine, config.database.retry_seconds),
+        db=db,
         calendars=Calendars(weighers),
         questions=Calendars(weighers),
         types=types,
@@ -97,6 +99,7 @@ def service_on(engine: Engine, config: Config, wake: Event) -> Service:
         wake=wake.set,
         words=words(),
         sources=sources(),
+        listeners=listeners(db, PAUSE_SECONDS),
     )
 
 

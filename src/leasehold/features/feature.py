@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from leasehold.api.route import Route
     from leasehold.conf.options import Options
     from leasehold.conf.settings import Settings
+    from leasehold.db.store import Database
     from leasehold.leasing.deciding.source import Source
     from leasehold.leasing.service import Service, Words
     from leasehold.leasing.turn import Job
     from leasehold.manager.periodic_thread import PeriodicThread
+    from leasehold.model.delay import Listener
 
     MakeService = Callable[[Namespace, Engine], Service]
     """Returns the service that the arguments of an operator's command configure, on a database that is open."""
@@ -50,7 +52,8 @@ class Feature:
     module `job`, whose `jobs` makes what managers do for it; with `tables` a module `store` that has them; with `mount`
     a module `mount`, whose `mount` makes what is served beside the routes, and whose `welcome` says where; with `words`
     a module `words`, whose `read_words` is one of `Service.words`; with `sources` a module `source`, whose `SOURCES`
-    are some of `Service.sources`; with `command` a module `command`, whose `add_command` adds one to
+    are some of `Service.sources`; if it `hears`, a module `delays`, whose `DelayCounts` are some of
+    `Service.listeners`; with `command` a module `command`, whose `add_command` adds one to
     `leasehold-manage`. Each is loaded only by the processes that use it: the shapes of requests take much memory. A
     process of it uses so many `connections` to the database beside those of the core.
     """
@@ -66,6 +69,7 @@ class Feature:
     intakes: Intakes | None = None
     words: bool = False
     sources: bool = False
+    hears: bool = False
     command: bool = False
     connections: Callable[[Settings], int] = _none
 
@@ -101,6 +105,10 @@ class Feature:
         """Return where its leases have their resources from."""
         found: Sequence[Source] = self._module("source").SOURCES if self.sources else ()
         return found
+
+    def listeners(self, db: Database, pause: float | None) -> Sequence[Listener]:
+        """Return who hears for it of requests that are delayed; they write after a `pause`, or when they are read."""
+        return (self._module("delays").DelayCounts(db, pause),) if self.hears else ()
 
     def add_command(self, groups: _SubParsersAction[ArgumentParser], make_service: MakeService) -> None:
         """Add its command to the parser of `leasehold-manage`."""

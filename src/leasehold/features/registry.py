@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from sqlalchemy import MetaData
 
     from leasehold.conf.options import Options
+    from leasehold.db.store import Database
     from leasehold.features.feature import Feature
     from leasehold.leasing.deciding.source import Source
     from leasehold.leasing.service import Words
+    from leasehold.model.delay import Listener
 
 NAMES: Final = (
     "alarm",
@@ -66,6 +68,11 @@ def words() -> tuple[Words, ...]:
 def sources() -> tuple[Source, ...]:
     """Return where leases may have their resources from, beside the pools."""
     return tuple(each for feature in FEATURES for each in feature.leasing_from())
+
+
+def listeners(db: Database, pause: float | None = None) -> tuple[Listener, ...]:
+    """Return who hears of requests that are delayed; they write that after a `pause`, or when it is read."""
+    return tuple(each for feature in FEATURES for each in feature.listeners(db, pause))
 
 
 def all_tables() -> MetaData:

@@ -19,6 +19,7 @@ from leasehold.leasing.deciding.decision import Decision
 from leasehold.leasing.deciding.default_properties import condition_in, names_properties
 from leasehold.leasing.deciding.flags import with_flags
 from leasehold.leasing.deciding.source import POOLS
+from leasehold.leasing.delays import telling_delays
 from leasehold.leasing.external_view import ExternalView
 from leasehold.leasing.locks import ChangedMeanwhileError, look_again
 from leasehold.leasing.once import done_by
@@ -115,7 +116,8 @@ def amend_lease(
         order = Order(conditions, asks, once, dry_run=changes.dry_run, along=along, joins=joins)
         return carry_out(service, order, _Amending(seen, amendment, pools))
 
-    with decision("amend, dry run" if changes.dry_run else "amend"):
+    name = "amend, dry run" if changes.dry_run else "amend"
+    with decision(name), telling_delays(service, dry_run=changes.dry_run):
         return look_again(lease_id, partial(get_lease, service, lease_id), attempt, seen)
 
 

@@ -14,6 +14,7 @@ from leasehold.leasing.deciding.decision import Decision
 from leasehold.leasing.deciding.default_properties import with_defaults
 from leasehold.leasing.deciding.promised import Promised
 from leasehold.leasing.deciding.waiting_terms import waiting_terms
+from leasehold.leasing.delays import telling_delays
 from leasehold.leasing.external_view import ExternalView
 from leasehold.leasing.new_lease import new_lease, read_reservations
 from leasehold.leasing.requests import conditions_asked
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service
     from leasehold.leasing.unit import Along, Unit
     from leasehold.model.caller import Caller, Sight
+    from leasehold.model.delay import Delay
     from leasehold.model.draft import LeaseDraft
     from leasehold.model.lease import Lease
     from leasehold.model.placing.draw import DrawPlan
@@ -65,7 +67,10 @@ def create_lease(
     lease that it made; with another request, or if that lease is gone, it raises ConflictError.
     """
     once = None if idempotency_key is None else Once(caller.project_id, idempotency_key, draft.fingerprint)
-    with decision("create, dry run" if draft.dry_run else "create"):
+    with (
+        decision("create, dry run" if draft.dry_run else "create"),
+        telling_delays(service, dry_run=draft.dry_run) as delays,
+    ):
         if draft.open_ended:
             check_open_end(service.settings.leases.open_ended, draft.type)
         asked = read_reservations(service, caller, draft.reservations, sight)
@@ -73,7 +78,7 @@ def create_lease(
         order = Order(conditions_asked(asked), asks, once, dry_run=draft.dry_run, along=along)
 
         def make(plan: DrawPlan | None) -> Lease:
-            case = _Creation(caller, draft, asked, sight, plan)
+            case = _Creation(caller, draft, asked, sight, plan, delays)
             return carry_out(service, replace(order, joins=case.joins), case)
 
         return with_draws(service, caller.project_id, draft, asked, make)
@@ -89,13 +94,17 @@ def try_creation(service: Service, caller: Caller, draft: LeaseDraft, sight: Sig
 
 @dataclass(frozen=True, slots=True)
 class _Creation(Joining):
-    """The use case; `sight` says what the caller may learn, `plan` which shared hosts may be drawn for the lease."""
+    """The use case; `sight` says what the caller may learn, `plan` which shared hosts may be drawn for the lease.
+
+    `delays` gets that of the lease, if it is kept or granted for later because resources are asleep.
+    """
 
     caller: Caller
     draft: LeaseDraft
     asked: Sequence[Asked]
     sight: Sight
     plan: DrawPlan | None
+    delays: list[Delay]
 
     def __call__(self, unit: Unit) -> Decision:
         wanted = _, keeping = self.wanted(unit)
@@ -112,6 +121,7 @@ class _Creation(Joining):
     def decided(self, unit: Unit, locks: Locks, wanted: tuple[Lease, Keeping | None]) -> Decision:
         """Return what becomes of the lease under these locks."""
         lease, keeping = wanted
+        self.delays.clear()
         check_ahead(lease.window.end, locks.now)
         source = unit.service.source_of(lease)
         with unit.snapshots(locks) as every:
@@ -123,7 +133,9 @@ class _Creation(Joining):
             except NotEnoughError as refusal:
                 if keeping is None:
                     raise
+                self._note(refusal.refusal.delay)
                 return keeping.refused(unit, locks, snapshots, refusal)
+            self._note(decided.delay)
             if decided.window is not None:
                 lease = new_lease(unit.service, self.caller, self.draft, self.asked, decided.window, locks.now)
                 terms = unit.terms(lease, lease.window, locks, use_disabled=self.draft.use_disabled)
@@ -136,6 +148,10 @@ class _Creation(Joining):
             lambda: ExternalView(unit.service, unit.connection).creation(self.draft, lease, decided.picks),
         )
         return self._granted(locks, granted, decided, terms)
+
+    def _note(self, delay: Delay | None) -> None:
+        if delay is not None:
+            self.delays.append(delay)
 
     def wanted(self, unit: Unit) -> tuple[Lease, Keeping | None]:
         """Return the lease that is asked for, within the limits of its project, and how it waits if it may."""

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from leasehold.leasing.deciding.waiting_order import WaitingOrder
     from leasehold.leasing.locks import Locks
     from leasehold.model.caller import Caller
+    from leasehold.model.delay import Listener
     from leasehold.model.lease import Lease
     from leasehold.model.placing.displacement import EvictionStrategy
     from leasehold.model.properties import Expression
@@ -61,7 +62,8 @@ class Service:
     `enrolled` are resources that such questions need not read again.
     `steady` returns seconds of a monotonic clock, which times decisions. `wake` tells a manager in the same process
     that work has become due. `words` are the features' own, which they read in a sent reservation before its type does;
-    `sources` are those that their leases have resources from. In `queues` requests wait for each other.
+    `sources` are those that their leases have resources from, and `listeners` hear of requests that are delayed. In
+    `queues` requests wait for each other.
     """
 
     db: Database
@@ -79,6 +81,7 @@ class Service:
     wake: Callable[[], None] = nobody_to_wake
     words: tuple[Words, ...] = ()
     sources: tuple[Source, ...] = ()
+    listeners: tuple[Listener, ...] = ()
     queues: Queues = field(default_factory=Queues)
 
     def source_of(self, lease: Lease) -> Source:

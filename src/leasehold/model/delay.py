@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from datetime import timedelta
+    from datetime import datetime, timedelta
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,3 +19,10 @@ class Delay:
     resources: frozenset[int]
     later: timedelta | None = None
     ready_in: timedelta | None = None
+
+
+class Listener(Protocol):
+    """What hears of a delay, after the request is decided and outside of any transaction."""
+
+    def note(self, now: datetime, delay: Delay) -> None:
+        """Take note of it, and write nothing yet: the client waits."""

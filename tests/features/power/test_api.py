@@ -130,7 +130,8 @@ def test_it_sleeps_and_is_woken_and_all_of_it_is_told(
     assert 2 < hours < 2.5
     assert report[0].pop("kwh") == pytest.approx(hours * 0.1)
     ours = {"day": "2031-05-01", "power_class": "box", "zone": "zone-a"}
-    assert report == [{**ours, "wakes": 1, "failed_wakes": 0, "called_off": 0, "late_starts": 0}]
+    went = {"wakes": 1, "failed_wakes": 0, "called_off": 0, "late_starts": 0}
+    assert report == [{**ours, **went, "delayed_requests": 0, "delay_seconds": 0}]
     assert operator.ask("GET", "/v1/power/margins").json == {"margins": [{"power_class": "box", "wake_seconds": 610}]}
     for words, said in (
         (["hosts"], "cmp-01 (box): on"),
@@ -144,6 +145,31 @@ def test_it_sleeps_and_is_woken_and_all_of_it_is_told(
 
 
 WANTED = {"name": "l", "start_date": "now", "duration_seconds": 3600, "reservations": [hosts()]}
+
+
+def test_what_sleeping_hosts_delay_is_counted_once_and_said(
+    operator: Client, client: Client, service: Service, clock: Clock, machine: str
+) -> None:
+    member = client.but(version="1.3")
+    let_pass(service, clock, 30)
+    assert operator.ask("GET", machine).json["machine"]["stage"] == "asleep"
+    also: tuple[dict[str, Any], ...] = ({}, {"dry_run": True}, {"ready_within_seconds": 60})
+    refused = [member.ask("POST", "/v1/leases", WANTED | more) for more in also]
+    assert [each.status_code for each in refused] == [409] * 3
+    assert all("asleep: ready in 1" in each.json["error_message"] for each in refused)
+    within = refused[0].json["details"]["ready_within_seconds"]
+    never = member.ask("POST", "/v1/leases", WANTED | {"reservations": [hosts(2)]})
+    assert (never.status_code, "ready_within_seconds" in never.json["details"]) == (409, False)
+    granted = member.ask("POST", "/v1/leases", WANTED | {"ready_within_seconds": within})
+    assert granted.status_code == 201, granted.text
+    begins = datetime.fromisoformat(granted.json["lease"]["start_date"]).replace(tzinfo=UTC)
+    later = (begins - clock.now).total_seconds()
+    assert USUAL.wake_default.total_seconds() <= later <= within
+    (row,) = operator.ask("GET", "/v1/power/report?to=2031-05-02T00:00Z").json["report"]
+    # Two refusals and the grant; what no host would have granted, and what was only tried, is none.
+    assert (row["delayed_requests"], row["delay_seconds"]) == (3, 3 * later)
+    (row,) = operator.ask("GET", "/v1/power/report?to=2031-05-02T00:00Z").json["report"]
+    assert row["delayed_requests"] == 3
 
 
 def test_whoever_asks_what_is_free_counts_a_host_from_when_it_is_ready(

@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from leasehold.db.store import Database
 from leasehold.features.refusal.store import read_refusals
-from leasehold.leasing import refusals
+from leasehold.leasing import tally
 from leasehold.leasing.refusals import RefusalCounts
 from leasehold.model.refused import Operation, Refused
 from tests.processes import wait_for
@@ -42,7 +42,7 @@ def test_they_are_written_after_the_pause_by_a_thread(world: World) -> None:
 
 
 def test_a_process_keeps_no_more_reasons_than_it_may(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refusals, "MOST_REASONS", 3)
+    monkeypatch.setattr(tally, "MOST_KEYS", 3)
     before = REGISTRY.get_sample_value("leasehold_refusals_uncounted_total") or 0.0
     counts = RefusalCounts(world.service.db)
     for project in "abcde":

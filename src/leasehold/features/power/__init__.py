@@ -3,4 +3,4 @@
 from leasehold.features.feature import Feature
 from leasehold.features.power.options import OPTIONS
 
-FEATURE = Feature("power", "Power", OPTIONS, api=True, job=True, tables=True, command=True)
+FEATURE = Feature("power", "Power", OPTIONS, api=True, job=True, tables=True, command=True, hears=True)

@@ -66,6 +66,8 @@ class SavedAnswer(TypedDict):
     """What the machines of a class in a zone have saved on a day of UTC.
 
     `kwh` is null where nobody says what the machines consume. `late_starts` are leases that waited for a machine.
+    `delayed_requests` were refused, or granted for later, and would have been granted if no host had slept; they could
+    begin `delay_seconds` later together, as far as that is known. One counts in each class and zone that it needs.
     """
 
     day: str
@@ -77,6 +79,8 @@ class SavedAnswer(TypedDict):
     failed_wakes: int
     called_off: int
     late_starts: int
+    delayed_requests: int
+    delay_seconds: int
 
 
 OneMachine = answer("OneMachine", "The answer about one machine.", machine=MachineAnswer)

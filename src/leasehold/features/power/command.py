@@ -71,6 +71,7 @@ def _report(service: Service, args: Namespace) -> Iterator[str]:
     for part, saved in rows:
         energy = "unknown energy" if saved.kwh is None else f"{saved.kwh:.2f} kWh"
         wrong = f"{saved.failed_wakes} failed, {saved.called_off} called off, {saved.late_starts} late starts"
+        wrong += f", {saved.delayed_requests} requests delayed"
         where = f"{part.power_class}{f' in {part.zone}' if part.zone else ''}"
         yield f"{part.day} {where}: {saved.hours_off:.1f} host hours off, {energy}, {saved.wakes} wakes; {wrong}"
     if not rows:

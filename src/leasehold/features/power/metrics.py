@@ -15,6 +15,14 @@ FAILED = Counter(
     "leasehold_power_failed", "Machines that could not be switched, and stay on from then on.", ["machine_class"]
 )
 LATE = Counter("leasehold_power_late_starts", "Leases that started late because a host was not awake in time.")
+DELAYED = Counter(
+    "leasehold_power_delayed_requests",
+    "Requests that were refused, or granted for later, and would have been granted if no host had slept.",
+)
+UNCOUNTED = Counter(
+    "leasehold_power_delays_uncounted",
+    "Delays that GET /v1/power/report does not count, because too many different ones came within seconds.",
+)
 WAKE_SECONDS = Gauge(
     "leasehold_power_wake_seconds", "How long a machine takes to wake up at most, as learned.", ["machine_class"]
 )

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime, timedelta
 
+    from leasehold.model.resource import Resource
+
 SEEN: Final = 50
 """How many of the last wakes of a class count."""
 ENOUGH: Final = 10
@@ -99,6 +101,11 @@ class Sleep:
         if self.stopped_at is None:
             return Stage.CLOSING
         return Stage.STOPPING if self.off_at is None else Stage.ASLEEP
+
+
+def zone_of(host: Resource) -> str:
+    """Return the availability zone of a host, by which reports count it; empty if it is in none."""
+    return str(host.attributes.get("availability_zone", ""))
 
 
 def margin(durations: Sequence[timedelta], floor: timedelta, default: timedelta) -> timedelta:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy import or_, select
 
 from leasehold.db.resources.resource import resources_by_number
-from leasehold.features.power.model import Outcome
+from leasehold.features.power.delays import DelayCounts
+from leasehold.features.power.model import Outcome, zone_of
 from leasehold.features.power.options import PowerSettings
-from leasehold.features.power.store import sleeps
+from leasehold.features.power.store import delays, sleeps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,7 +37,7 @@ class Part(NamedTuple):
 
 @dataclass(slots=True)
 class Saved:
-    """Host hours off, the energy that this saved, how often machines woke up, and what went wrong.
+    """Host hours off, the energy that this saved, how often machines woke up, what went wrong, and what was delayed.
 
     `kwh` is None where it is not known what a machine consumes.
     """
@@ -47,22 +48,32 @@ class Saved:
     failed_wakes: int = 0
     called_off: int = 0
     late_starts: int = 0
+    delayed_requests: int = 0
+    delay_seconds: int = 0
 
 
 def report(service: Service, start: datetime, end: datetime) -> Sequence[tuple[Part, Saved]]:
-    """Return what there was in [start, end), by day, class and zone."""
+    """Return what there was in [start, end), by day, class and zone; delays are counted by whole days."""
     settings, until = service.settings.of(PowerSettings), min(end, service.now())
     query = select(sleeps).where(
         sleeps.c.decided_at < end, or_(sleeps.c.ready_at.is_(None), sleeps.c.ready_at >= start)
     )
+    for each in service.listeners:
+        if isinstance(each, DelayCounts):
+            each.write()
+    days = select(delays).where(delays.c.day < end, delays.c.day > start - DAY)
     with service.db.reading() as connection:
         rows = connection.execute(query.order_by(sleeps.c.id)).all()
         found = resources_by_number(connection, {row.resource_number for row in rows})
+        delayed = connection.execute(days).all()
     saved: dict[Part, Saved] = defaultdict(Saved)
     for row in rows:
-        zone = str(found[row.resource_number].attributes.get("availability_zone", ""))
+        zone = zone_of(found[row.resource_number])
         for day, change in _changes(row, start, until, settings.named(row.power_class)):
             _add(saved[Part(day, row.power_class, zone)], change)
+    for row in delayed:
+        sums = saved[Part(row.day.date(), row.power_class, row.zone)]
+        sums.delayed_requests, sums.delay_seconds = row.requests, row.seconds
     return sorted(saved.items())
 
 

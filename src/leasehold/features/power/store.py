@@ -66,6 +66,16 @@ sleeps = table(
     **COUNTED,
 )
 
+# How many requests were delayed on a day of UTC, and by how much together, as far as it is known.
+delays = table(
+    "power_delays",
+    Column("day", UtcDateTime, primary_key=True),
+    Column("power_class", String(64), primary_key=True),
+    Column("zone", String(255), primary_key=True),
+    Column("requests", BigInteger, nullable=False),
+    Column("seconds", BigInteger, nullable=False),
+)
+
 _OPEN = or_(sleeps.c.outcome.is_(None), and_(sleeps.c.outcome == Outcome.FAILED, sleeps.c.ready_at.is_(None)))
 """Of a machine that is not on; one that has failed to wake up is not, until it does."""
 _KEPT = tuple(each for each in Sleep.__dataclass_fields__ if each not in ("takes", "outcome"))

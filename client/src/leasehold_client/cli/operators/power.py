@@ -132,8 +132,9 @@ class ShowReport(TalkingLister):
             (
                 *(each.day, each.power_class, each.zone, round(each.hours_off, 1)),
                 *(None if each.kwh is None else round(each.kwh, 2), each.wakes),
-                *(each.failed_wakes, each.called_off, each.late_starts),
+                *(each.failed_wakes, each.called_off, each.late_starts, each.delayed_requests),
             )
             for each in found
         ]
-        return ("day", "class", "zone", "hours off", "kWh", "wakes", "failed", "called off", "late starts"), rows
+        went = ("wakes", "failed", "called off", "late starts", "delayed")
+        return ("day", "class", "zone", "hours off", "kWh", *went), rows

@@ -21,15 +21,16 @@ const WIDEST_PHONE = 600;
 /**
  * @param {readonly Line[]} lines
  * @param {() => import("../vendor/uplot/uPlot.mjs").AlignedData | null} data reads signals; it is drawn again when one of them changes
+ * @param {number} [height] in pixels
  */
-export function stepChart(lines, data) {
+export function stepChart(lines, data, height = HEIGHT) {
   /** @type {HTMLElement | undefined} */
   let box;
   /** @type {Plot | undefined} */
   let plot;
   /** @type {(() => void) | undefined} */
   let stop;
-  const resized = new ResizeObserver(() => box && plot?.setSize({ width: box.clientWidth, height: HEIGHT }));
+  const resized = new ResizeObserver(() => box && plot?.setSize({ width: box.clientWidth, height }));
 
   function draw() {
     const [drawn, name] = [data(), zone.value];
@@ -37,7 +38,7 @@ export function stepChart(lines, data) {
     void shade.value;
     plot?.destroy();
     plot = undefined;
-    if (box && drawn) plot = new uPlot(optionsOf(lines, box, name), drawn, box);
+    if (box && drawn) plot = new uPlot(optionsOf(lines, box, name, height), drawn, box);
   }
 
   /** @param {Element | undefined} element */
@@ -65,8 +66,8 @@ export function stepChart(lines, data) {
   return { view: () => html`<div class="chart" aria-hidden="true" ${attached}></div>`, close };
 }
 
-/** @param {readonly Line[]} lines @param {HTMLElement} box @param {string} name of the zone @returns {Options} */
-function optionsOf(lines, box, name) {
+/** @param {readonly Line[]} lines @param {HTMLElement} box @param {string} name of the zone @param {number} height @returns {Options} */
+function optionsOf(lines, box, name, height) {
   const style = getComputedStyle(box);
   /** @param {string} token */
   const colour = (token) => style.getPropertyValue(token).trim();
@@ -74,7 +75,7 @@ function optionsOf(lines, box, name) {
   const axis = { stroke: colour("--muted"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 } };
   return {
     width: box.clientWidth,
-    height: HEIGHT,
+    height,
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), name),
     cursor: { drag: { x: false, y: false }, show: box.clientWidth > WIDEST_PHONE },
     legend: { live: false },

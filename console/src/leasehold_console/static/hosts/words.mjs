@@ -5,13 +5,13 @@ import { parse } from "../core/time.mjs";
 /** @typedef {import("../../../../types/api").ResourceAnswer} Host */
 /** @typedef {import("../../../../types/api").AllocationAnswer} Allocation */
 /** @typedef {import("../../../../types/api").ReservedAnswer} Reserved */
-/** @typedef {"healthy" | "down" | "failed" | "out_there" | "disabled"} State */
+/** @typedef {"healthy" | "down" | "failed" | "asleep" | "out_there" | "disabled"} State */
 
 /** The state of a host that says the most; what an operator has disabled comes before what the cloud says. @param {Host} host @returns {State} */
 export function stateOf(host) {
   if (host.disabled) return "disabled";
   if (host.health === "disabled") return "out_there";
-  return host.health === "down" || host.health === "failed" ? host.health : "healthy";
+  return host.health === "down" || host.health === "failed" || host.health === "asleep" ? host.health : "healthy";
 }
 
 /** "rack=r1, gpu=yes". @param {Host} host */

@@ -20,7 +20,7 @@ import { heldBy, matches, propertiesOf, stateOf, zoneOf } from "../hosts/words.m
 import catalogue from "../texts/en/hosts.mjs";
 
 const t = texts(catalogue);
-const KINDS = /** @type {const} */ ({ healthy: "good", down: "warn", failed: "bad", out_there: "warn", disabled: "warn" });
+const KINDS = /** @type {const} */ ({ healthy: "good", down: "warn", failed: "bad", asleep: "plain", out_there: "warn", disabled: "warn" });
 
 /** @typedef {import("../hosts/words.mjs").Host} Host */
 /** @typedef {import("../hosts/words.mjs").Allocation} Allocation */

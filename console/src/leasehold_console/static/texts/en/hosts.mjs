@@ -21,6 +21,7 @@ export default /** @type {const} */ ({
   healthy: "works",
   down: "down",
   failed: "failed",
+  asleep: "asleep",
   out_there: "disabled in the cloud",
   disabled: "disabled",
   pool_reservation: "reservation",

@@ -9,6 +9,7 @@ export default {
   operations: "Operations",
   hosts: "Hosts",
   capacity: "Capacity",
+  power: "Power",
   new_lease: "New lease",
   zone: "Time zone",
   project: "Project",

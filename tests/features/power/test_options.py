@@ -9,7 +9,8 @@ import pytest
 
 from leasehold.conf.errors import ConfigurationError
 from leasehold.features import registry
-from leasehold.features.power.options import AwakeHours, PowerSettings
+from leasehold.features.power.options import PowerSettings
+from leasehold.model.hours import Hours
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +42,7 @@ def test_each_class_has_a_group(tmp_path: Path) -> None:
     assert found.named("new") == new
     assert found.named("none") is None
     assert (found.idle, found.spares_by) == (timedelta(minutes=1), ("rack", "gpu_model"))
-    days, night = AwakeHours(frozenset(range(5)), time(8), time(18)), AwakeHours(frozenset({5}), time(22), time(6, 30))
+    days, night = Hours(frozenset(range(5)), time(8), time(18)), Hours(frozenset({5}), time(22), time(6, 30))
     assert found.awake_hours == (days, night)
     assert found.keep_on is not None
     assert "secret" not in repr(found)

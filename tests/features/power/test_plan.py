@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leasehold.features.power.model import ENOUGH, SEEN, Stage, margin
-from leasehold.features.power.options import AwakeHours
 from leasehold.features.power.plan import Candidate, Conditions, ahead, plan
+from leasehold.model.hours import Hours
 
 NOW = datetime(2031, 5, 1, 9, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -136,6 +136,6 @@ def test_a_margin_is_a_quarter_more_than_the_longest_of_the_last(seconds: list[i
 def test_hours_may_go_over_midnight(
     days: set[int], start: int, end: int, inside: list[str], outside: list[str]
 ) -> None:
-    hours = AwakeHours(frozenset(days), time(start), time(end))
+    hours = Hours(frozenset(days), time(start), time(end))
     assert all(hours.contain(datetime.fromisoformat(each)) for each in inside)
     assert not any(hours.contain(datetime.fromisoformat(each)) for each in outside)

@@ -15,11 +15,12 @@ from leasehold.db.tables import pools, resources
 from leasehold.features.power.drivers.sandbox import SandboxPower
 from leasehold.features.power.job import jobs
 from leasehold.features.power.machines import set_machine, unset_machine, wake_machine, wake_times
-from leasehold.features.power.options import AwakeHours, PowerSettings
+from leasehold.features.power.options import PowerSettings
 from leasehold.features.power.rounds import Rounds
 from leasehold.features.power.store import sleeps, wakes_of
 from leasehold.leasing.resources import resource
 from leasehold.model.errors import InUseError, NotEnoughError
+from leasehold.model.hours import Hours
 from leasehold.model.properties import parse
 from leasehold.model.resource import HOST, Health
 from leasehold.model.terms.lease_type import LeaseType
@@ -285,7 +286,7 @@ def test_spares_stay_on_and_wake_up_for_others(tmp_path: Path) -> None:
 
 
 def test_nothing_sleeps_in_awake_hours_or_if_it_is_to_stay_on(tmp_path: Path) -> None:
-    day = AwakeHours(frozenset(range(7)), time(8), time(12))
+    day = Hours(frozenset(range(7)), time(8), time(12))
     with night(tmp_path, awake_hours=(day,), keep_on=parse('["==", "$hypervisor_hostname", "cmp-06"]', "")) as site:
         # It is nine o'clock.
         site.run_until(site.world.hour(2.9))

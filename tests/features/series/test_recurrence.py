@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leasehold.features.series import recurrence
-from leasehold.features.series.recurrence import HORIZON, MOST_OCCURRENCES, occurrences, read_zone
+from leasehold.features.series.recurrence import HORIZON, MOST_OCCURRENCES, occurrences
 from leasehold.model.errors import InvalidInputError
+from leasehold.model.hours import read_zone
 from leasehold.model.windows import Window
 
 pytestmark = pytest.mark.slow

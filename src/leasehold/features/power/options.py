@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, timedelta
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -13,16 +13,17 @@ from oslo_config import cfg
 from leasehold.conf.errors import unusable
 from leasehold.conf.options import YEAR, Options, read_fields, take_defaults
 from leasehold.model.errors import LeaseholdError
+from leasehold.model.hours import EXAMPLE as EXAMPLE_HOURS
+from leasehold.model.hours import Hours
 from leasehold.model.properties import Expression, parse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
 EXAMPLE = "NAME"
 """Under `[power:NAME]` the options of a class are documented."""
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_HOURS = re.compile(r"(?:([a-z]{3})(?:-([a-z]{3}))? )?([0-9]{1,2}):([0-9]{2})-([0-9]{1,2}):([0-9]{2})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,23 +72,6 @@ take_defaults(CLASS_OPTIONS, MachineClass())
 
 
 @dataclass(frozen=True, slots=True)
-class AwakeHours:
-    """Hours of days of the week, 0 for Monday, in which nothing falls asleep; over midnight if they end earlier."""
-
-    days: frozenset[int]
-    start: time
-    end: time
-
-    def contain(self, moment: datetime) -> bool:
-        """Say whether a moment, in the time zone of the hours, is in them; those of a day may end on the next."""
-        if self.start < self.end:
-            return moment.weekday() in self.days and self.start <= moment.time() < self.end
-        before = (moment - timedelta(days=1)).weekday()
-        evening = moment.weekday() in self.days and moment.time() >= self.start
-        return evening or (before in self.days and moment.time() < self.end)
-
-
-@dataclass(frozen=True, slots=True)
 class PowerSettings:
     """When hosts sleep, and how long they take to wake up; without `classes` none does."""
 
@@ -102,7 +86,7 @@ class PowerSettings:
     wake_floor: timedelta = timedelta(minutes=2)
     wake_default: timedelta = timedelta(minutes=15)
     keep_on: Expression | None = None
-    awake_hours: tuple[AwakeHours, ...] = ()
+    awake_hours: tuple[Hours, ...] = ()
     awake_zone: str = "UTC"
 
     def named(self, name: str) -> MachineClass | None:
@@ -131,19 +115,11 @@ def _read(group: Any) -> PowerSettings:
     return read_fields(PowerSettings, group, classes=(), keep_on=keep_on, awake_hours=hours)
 
 
-def _hours(text: str) -> AwakeHours:
-    found = _HOURS.fullmatch(text.strip().lower())
+def _hours(text: str) -> Hours:
     try:
-        if found is None:
-            raise ValueError(text)  # noqa: TRY301 - the sentence below is about this as well.
-        first, last, *times = found.groups()
-        start, end = time(int(times[0]), int(times[1])), time(int(times[2]), int(times[3]))
-        begin = 0 if first is None else _DAYS.index(first)
-        stop = (6 if first is None else begin) if last is None else _DAYS.index(last)
+        return Hours.read(text)
     except ValueError as error:
-        message = f"[power] awake_hours: {text!r} is no time like 'mon-fri 08:00-18:00' or '22:00-06:00'."
-        raise unusable(message) from error
-    return AwakeHours(frozenset((begin + day) % 7 for day in range((stop - begin) % 7 + 1)), start, end)
+        raise unusable(f"[power] awake_hours: {text!r} is no time like {EXAMPLE_HOURS}.") from error
 
 
 class _PowerOptions(Options[PowerSettings]):

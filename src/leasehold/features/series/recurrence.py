@@ -11,7 +11,6 @@ import re
 from datetime import UTC, datetime, time, timedelta
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 from dateutil.rrule import rrulestr
 
@@ -20,29 +19,19 @@ from leasehold.model.windows import Window
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from zoneinfo import ZoneInfo
 
 MOST_OCCURRENCES = 100
 HORIZON = timedelta(days=5 * 366)
 """How far after the first start an occurrence may start: a rule that never comes true is searched no further."""
 CYCLE, LAST_YEAR = 400, 9990
 """In years. The horizon ends before the last year that Python knows."""
-_OF_THE_MACHINE = re.compile(r"localtime|posixrules|Factory|(?:posix|right)/.*")
-"""Files beside the zones: what they say depends on the machine, and `right/` counts leap seconds."""
 _RULE = re.compile(r"(?:RRULE:)?([A-Z]+=[A-Z0-9+,-]+(?:;[A-Z]+=[A-Z0-9+,-]+)*)", re.ASCII)
 _UNTIL = re.compile(r"(\d{8})(?:T(\d{6})(Z?))?", re.ASCII)
 _NUMBER = re.compile(r"[1-9]\d{0,3}", re.ASCII)
 _FREQUENCIES = ("DAILY", "WEEKLY", "MONTHLY", "YEARLY")
 _DAYS = ("BYDAY", "BYMONTHDAY", "BYMONTH", "BYYEARDAY", "BYWEEKNO", "BYSETPOS")
 _PARTS = frozenset({"FREQ", "INTERVAL", "COUNT", "UNTIL", "WKST", *_DAYS})
-
-
-def read_zone(name: str) -> ZoneInfo:
-    """Return the time zone; raises InvalidInputError for a name that the machine does not know, or that is its own."""
-    try:
-        return ZoneInfo("" if _OF_THE_MACHINE.fullmatch(name) else name)
-    except (ValueError, OSError, LookupError):
-        message = f"There is no time zone {name[:64]!r}; write a name such as 'Europe/Berlin', or leave it out for UTC."
-        raise InvalidInputError(message, field="time_zone") from None
 
 
 def occurrences(rule: str, first: Window, zone: ZoneInfo) -> Sequence[Window]:

@@ -19,7 +19,7 @@ from leasehold.db.project import enter
 from leasehold.features.series import store as rows
 from leasehold.features.series.model import Occurrence, Series, SeriesChangedError, TooManySeriesError
 from leasehold.features.series.occurrences import Occurrences, locked
-from leasehold.features.series.recurrence import occurrences, read_zone
+from leasehold.features.series.recurrence import occurrences
 from leasehold.leasing.dates import asked_window
 from leasehold.leasing.delete import delete_lease
 from leasehold.leasing.new_lease import read_reservations
@@ -28,6 +28,7 @@ from leasehold.leasing.owned import OwnedItems
 from leasehold.model.caller import EVERYTHING, Caller
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import InvalidInputError, NotFoundError
+from leasehold.model.hours import read_zone
 from leasehold.model.states import LeaseStatus
 from leasehold.model.windows import Window
 

@@ -17,7 +17,7 @@ from leasehold.cmd.web import ROUTES, make_app
 from leasehold.conf.settings import ApiSettings, Settings
 from leasehold.db.engine import open_engine
 from leasehold.db.store import Database
-from leasehold.features.registry import listeners, sources, words
+from leasehold.features.registry import listeners, sources, ways, words
 from leasehold.leasing.deciding.calendars import Calendars
 from leasehold.leasing.service import Service
 from leasehold.resource_types.registry import ResourceTypes, load_types
@@ -88,7 +88,7 @@ def open_service(folder: Path, types: ResourceTypes, clock: Clock, region: str =
     cloud = sandbox(engine, clock=clock)
     clocks: Any = {"now": clock, "steady": lambda: 0.0}
     db = Database(engine)
-    told: Any = {"words": words(), "sources": sources(), "listeners": listeners(db)}
+    told: Any = {"words": words(), "sources": sources(), "listeners": listeners(db), "ways": ways()}
     yield Service(db, Calendars(), types, cloud, Settings(), **clocks, **told)
     engine.dispose()
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from leasehold.conf.settings import Settings
     from leasehold.db.store import Database
     from leasehold.leasing.deciding.source import Source
-    from leasehold.leasing.service import Service, Words
+    from leasehold.leasing.service import MakeWay, Service, Words
     from leasehold.leasing.turn import Job
     from leasehold.manager.periodic_thread import PeriodicThread
     from leasehold.model.delay import Listener
@@ -48,14 +48,14 @@ class Intakes:
 class Feature:
     """The package `leasehold.features.NAME`, with its options; people read its `title`.
 
-    With `api` it has a module `api` with `ROUTES`, and if it `fills` bodies with `FILLERS`; with `job` a
-    module `job`, whose `jobs` makes what managers do for it; with `tables` a module `store` that has them; with `mount`
-    a module `mount`, whose `mount` makes what is served beside the routes, and whose `welcome` says where; with `words`
-    a module `words`, whose `read_words` is one of `Service.words`; with `sources` a module `source`, whose `SOURCES`
-    are some of `Service.sources`; if it `hears`, a module `delays`, whose `DelayCounts` are some of
-    `Service.listeners`; with `command` a module `command`, whose `add_command` adds one to
-    `leasehold-manage`. Each is loaded only by the processes that use it: the shapes of requests take much memory. A
-    process of it uses so many `connections` to the database beside those of the core.
+    With `api` it has a module `api` with `ROUTES`, and if it `fills` bodies with `FILLERS`; with `job` a module `job`,
+    whose `jobs` makes what managers do for it; with `tables` a module `store` that has them; with `mount` a module
+    `mount`, whose `mount` makes what is served beside the routes, and whose `welcome` says where; with `words` a module
+    `words`, whose `read_words` is one of `Service.words`; with `sources` a module `source`, whose `SOURCES` are some of
+    `Service.sources`; with `ways` a module `ways`, whose `WAYS` are some of `Service.ways`; if it `hears`, a module
+    `delays`, whose `DelayCounts` are some of `Service.listeners`; with `command` a module `command`, whose
+    `add_command` adds one to `leasehold-manage`. Each is loaded only by the processes that use it: the shapes of
+    requests take much memory. A process of it uses so many `connections` to the database beside those of the core.
     """
 
     name: str
@@ -70,6 +70,7 @@ class Feature:
     words: bool = False
     sources: bool = False
     hears: bool = False
+    ways: bool = False
     command: bool = False
     connections: Callable[[Settings], int] = _none
 
@@ -109,6 +110,11 @@ class Feature:
     def listeners(self, db: Database, pause: float | None) -> Sequence[Listener]:
         """Return who hears for it of requests that are delayed; they write after a `pause`, or when they are read."""
         return (self._module("delays").DelayCounts(db, pause),) if self.hears else ()
+
+    def making_room(self) -> Sequence[MakeWay]:
+        """Return how its leases make room for others."""
+        found: Sequence[MakeWay] = self._module("ways").WAYS if self.ways else ()
+        return found
 
     def add_command(self, groups: _SubParsersAction[ArgumentParser], make_service: MakeService) -> None:
         """Add its command to the parser of `leasehold-manage`."""

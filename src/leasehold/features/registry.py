@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from leasehold.db.store import Database
     from leasehold.features.feature import Feature
     from leasehold.leasing.deciding.source import Source
-    from leasehold.leasing.service import Words
+    from leasehold.leasing.service import MakeWay, Words
     from leasehold.model.delay import Listener
 
 NAMES: Final = (
@@ -73,6 +73,11 @@ def sources() -> tuple[Source, ...]:
 def listeners(db: Database, pause: float | None = None) -> tuple[Listener, ...]:
     """Return who hears of requests that are delayed; they write that after a `pause`, or when it is read."""
     return tuple(each for feature in FEATURES for each in feature.listeners(db, pause))
+
+
+def ways() -> tuple[MakeWay, ...]:
+    """Return how leases of features make room for others."""
+    return tuple(each for feature in FEATURES for each in feature.making_room())
 
 
 def all_tables() -> MetaData:

@@ -114,7 +114,7 @@ def amend_lease(
         pools = frozenset(() if seen.waits or changes.moves_nothing else pools_of(seen, service.types))
         joins = Joins(seen.project_id, pools, seen) if pools and source is POOLS and not seen.has_lent else None
         order = Order(conditions, asks, once, dry_run=changes.dry_run, along=along, joins=joins)
-        return carry_out(service, order, _Amending(seen, amendment, pools))
+        return carry_out(service, order, Amending(seen, amendment, pools))
 
     name = "amend, dry run" if changes.dry_run else "amend"
     with decision(name), telling_delays(service, dry_run=changes.dry_run):
@@ -222,7 +222,7 @@ def _named(by_id: Mapping[str, Reservation], raw: Mapping[str, Any]) -> Reservat
 
 
 @dataclass(frozen=True, slots=True)
-class _Amending(Joining):
+class Amending(Joining):
     """The use case, about the lease as it was `seen`."""
 
     seen: Lease
@@ -281,6 +281,7 @@ class _Amending(Joining):
             news=news,
             due=now,
             frees=True,
+            alone=gets.moves_others,
         )
 
     def _described(self, service: Service, lease: Lease, locks: Locks) -> Decision:

@@ -19,7 +19,7 @@ from leasehold.leasing.external_view import ExternalView
 from leasehold.leasing.new_lease import new_lease, read_reservations
 from leasehold.leasing.requests import conditions_asked
 from leasehold.leasing.room.counter_offer import Proposal
-from leasehold.leasing.room.rebinding import Rebinding
+from leasehold.leasing.room.ways import ways_of
 from leasehold.leasing.unit import Joins, Order
 from leasehold.leasing.waiting.best_effort import with_draws
 from leasehold.leasing.waiting.keeping import Keeping
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.leasing.deciding.decide import Asked, Terms
     from leasehold.leasing.deciding.rebinding_search import RoomMade
+    from leasehold.leasing.deciding.way import Way
     from leasehold.leasing.locks import Locks
     from leasehold.leasing.service import Service
     from leasehold.leasing.unit import Along, Unit
@@ -127,9 +128,9 @@ class _Creation(Joining):
         with unit.snapshots(locks) as every:
             snapshots = source.seen_by_new(unit.service.grounds(locks, every), lease)
             terms = unit.terms(lease, lease.window, locks, use_disabled=self.draft.use_disabled)
-            rebinding = Rebinding(unit.service, locks) if source.makes_room else None
+            ways = ways_of(unit.service, locks, frozenset(unit.settled)) if source.makes_room else None
             try:
-                decided = self._proposal(unit, lease, snapshots, terms, rebinding).decide()
+                decided = self._proposal(unit, lease, snapshots, terms, ways).decide()
             except NotEnoughError as refusal:
                 if keeping is None:
                     raise
@@ -174,7 +175,7 @@ class _Creation(Joining):
         return frozenset(part.kind.pool for part in self.asked)
 
     def _proposal(
-        self, unit: Unit, lease: Lease, snapshots: Mapping[str, Snapshot], terms: Terms, rebinding: Rebinding | None
+        self, unit: Unit, lease: Lease, snapshots: Mapping[str, Snapshot], terms: Terms, ways: Way | None
     ) -> Proposal:
         def allowed(other: Window) -> bool:
             return unit.service.enforcement.would_create(replace(lease, window=other), unit.deciding)
@@ -186,7 +187,7 @@ class _Creation(Joining):
             allowed,
             unit.service.settings.leases.explanation_seconds,
             tells_disabled=self.sight.disabled and not lease.type.waits,
-            rebinding=rebinding,
+            ways=ways,
             explains=unit.explains,
             latest=self._latest(terms.window.start),
             refused=unit.refused,
@@ -207,4 +208,6 @@ class _Creation(Joining):
             # Nobody is told of an offer; this event follows if it is accepted.
             news=["lease.create"] if lease.offered_until is None else [],
             due=lease.offered_until or locks.now,
+            writes=decided.writes,
+            frees=bool(decided.writes),
         )

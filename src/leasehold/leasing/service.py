@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from leasehold.db.store import Database
     from leasehold.leasing.deciding.calendars import Evaluated
     from leasehold.leasing.deciding.waiting_order import WaitingOrder
+    from leasehold.leasing.deciding.way import Way
     from leasehold.leasing.locks import Locks
     from leasehold.model.caller import Caller
     from leasehold.model.delay import Listener
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 Words = Callable[["Service", "Caller", "Mapping[str, Any]", "Lease | None"], "Mapping[str, Any]"]
 """Returns a sent reservation without the words that it has read; gets its owner, and the lease that is amended."""
+MakeWay = Callable[["Service", "Locks", "frozenset[str]"], "Way"]
+"""Returns a way to make room under these locks; the leases with these ids stay as they are."""
 
 
 def nobody_to_wake() -> None:
@@ -62,8 +65,8 @@ class Service:
     `enrolled` are resources that such questions need not read again.
     `steady` returns seconds of a monotonic clock, which times decisions. `wake` tells a manager in the same process
     that work has become due. `words` are the features' own, which they read in a sent reservation before its type does;
-    `sources` are those that their leases have resources from, and `listeners` hear of requests that are delayed. In
-    `queues` requests wait for each other.
+    `sources` are those that their leases have resources from, `ways` how these make room for others, and `listeners`
+    hear of requests that are delayed. In `queues` requests wait for each other.
     """
 
     db: Database
@@ -82,6 +85,7 @@ class Service:
     words: tuple[Words, ...] = ()
     sources: tuple[Source, ...] = ()
     listeners: tuple[Listener, ...] = ()
+    ways: tuple[MakeWay, ...] = ()
     queues: Queues = field(default_factory=Queues)
 
     def source_of(self, lease: Lease) -> Source:

@@ -37,8 +37,8 @@ _PRESENT: ContextVar[Actor | None] = ContextVar("actor", default=None)
 
 
 @contextmanager
-def acting(actor: Actor) -> Iterator[None]:
-    """Record what this thread changes in the block as changed by this actor."""
+def acting(actor: Actor | None) -> Iterator[None]:
+    """Record what this thread changes in the block as changed by this actor; None: by Leasehold itself."""
     token = _PRESENT.set(actor)
     try:
         yield

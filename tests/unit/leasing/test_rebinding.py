@@ -115,7 +115,8 @@ def test_without_a_need_nothing_is_looked_up_or_moved(world: World) -> None:
 def test_a_refusal_costs_one_statement_more_where_something_may_move_and_leaves_no_trace(world: World) -> None:
     first = world.lease(on("cmp-01"), start=1, end=2)
     world.lease(on("cmp-02"), start=2, end=3)
-    both = (world, without_it(world))
+    # Without the ways of features, which ask something of their own.
+    both = (replace(world, service=replace(world.service, ways=())), without_it(world))
 
     def more(request: dict[str, Any], end: float) -> int:
         """Return how many statements more a refusal costs with late binding."""

@@ -48,7 +48,8 @@ class Decision:
     anybody to use if that is `released`; what of it is to `stay` gets other windows; and `writes` change all else: with
     `rereads` they change what this lease has, and `keeps` says what it has then. Its task is `due` then; None leaves
     that as it is, but for a `claim`, which is finished, with the `error` of a try in vain. `tries` are leases that wait
-    and are tried now, and with `frees` all that wait for the pools. Other leases change `also`.
+    and are tried now, and with `frees` all that wait for the pools. Other leases change `also`; one that is `alone`
+    changes others by what it `writes`.
     """
 
     locks: Locks
@@ -68,6 +69,7 @@ class Decision:
     tries: Sequence[str] = ()
     frees: bool = False
     also: Sequence[Decision] = ()
+    alone: bool = False
 
     def write(self, calendars: Calendars, once: Once | None = None) -> Lease:
         """Write all of it and move the pools, unless nothing changes in them; return the lease as it is then.
@@ -92,8 +94,8 @@ class Decision:
     @property
     def joins(self) -> bool:
         """Whether it may be written together with others: no other lease changes."""
-        moved = self.promised is not None and self.promised.room.moves
-        return not (moved or self.also or self.tries or self.rereads)
+        moved = self.promised is not None and self.promised.room.moves_others
+        return not (moved or self.alone or self.also or self.tries or self.rereads)
 
     @property
     def taken(self) -> Iterator[Taken]:

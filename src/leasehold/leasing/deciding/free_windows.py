@@ -60,7 +60,7 @@ class Windows:
             terms = self.at(start)
             if self._fit(terms):
                 return terms.window
-            start = self._next(start)
+            start = self.next(start)
         return None
 
     def first_to_end(self, after: int, last: int) -> Window | None:
@@ -100,8 +100,8 @@ class Windows:
                 start = to_seconds(outcome.nearest.start)
         return start
 
-    def _next(self, start: int) -> int | None:
-        """Return the next start at which the free resources differ; None if there is none."""
+    def next(self, start: int) -> int | None:
+        """Return the next start, in seconds, at which the free resources differ; None if there is none."""
         tail = max(part.ending.tail for part in self.asked)
         changes = []
         for pool, snapshot in self.careful.items():

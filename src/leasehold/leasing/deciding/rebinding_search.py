@@ -22,11 +22,12 @@ from leasehold.model.terms.ending import held_longest
 from leasehold.resource_types.kind import Explain, Search
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import timedelta
 
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.leasing.deciding.decide import Asked, Terms
+    from leasehold.leasing.locks import Locks
     from leasehold.model.allocation import Allocation, Pick
     from leasehold.model.delay import Delay
     from leasehold.model.terms.default_properties import DefaultProperties
@@ -82,15 +83,21 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class RoomMade:
-    """What every reservation of the lease gets, and the moves that make room for it.
+    """What every reservation of the lease gets, the moves that make room for it, and what else is written for that.
 
     A lease that may start later than was asked for, and has to, gets another `window`; `delay` says if others sleep.
     """
 
     picks: list[Sequence[Pick]]
     moves: tuple[Move, ...] = ()
+    writes: tuple[Callable[[Locks], object], ...] = ()
     window: Window | None = None
     delay: Delay | None = None
+
+    @property
+    def moves_others(self) -> bool:
+        """Whether other leases change."""
+        return bool(self.moves or self.writes)
 
     @property
     def moved(self) -> list[tuple[str, list[tuple[int, int]]]]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.leasing.deciding.decide import Asked, Terms
-    from leasehold.leasing.room.rebinding import Rebinding
+    from leasehold.leasing.deciding.way import Way
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,10 @@ class Proposal:
 
     `movable` says that the lease may have another window, `allowed` whether enforcement allows one. `extended` is the
     present end of a lease that asks for a later one. `seconds` limits the search for a counter-offer. `tells_disabled`
-    says that the caller may learn that disabled resources would have been enough. `rebinding` may make room before the
-    lease is refused; a counter-offer is found without it. Before that it gets the first window that starts no later
-    than at `latest`; None: nobody can ask for that. Unless it `explains`, a refusal is raised as it is, and nobody
-    makes room. One that is known is `refused` by that.
+    says that the caller may learn that disabled resources would have been enough. `ways` may make room before the lease
+    is refused; a counter-offer is found without them. Before that it gets the first window that starts no later than at
+    `latest`; None: nobody can ask for that. Unless it `explains`, a refusal is raised as it is, and nobody makes room.
+    One that is known is `refused` by that.
     """
 
     snapshots: Mapping[str, Snapshot]
@@ -49,7 +49,7 @@ class Proposal:
     seconds: float
     movable: bool = True
     tells_disabled: bool = False
-    rebinding: Rebinding | None = None
+    ways: Way | None = None
     extended: datetime | None = None
     latest: datetime | None = None
     explains: bool = True
@@ -122,9 +122,9 @@ class Proposal:
         return replace(self, terms=replace(self.terms, budget=self.terms.budget.part(self.seconds)))
 
     def _room(self, pool: str | None) -> RoomMade | None:
-        if self.rebinding is None or pool is None:
+        if self.ways is None or pool is None:
             return None
-        return self.rebinding.room(self.snapshots, self.asked, self.terms, pool)
+        return self.ways.room(self.snapshots, self.asked, self.terms, pool)
 
 
 @dataclass(frozen=True, slots=True)

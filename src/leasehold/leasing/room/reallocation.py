@@ -25,7 +25,7 @@ from leasehold.leasing.deciding.flags import Flags, changed
 from leasehold.leasing.deciding.promised import write_moves
 from leasehold.leasing.deciding.rebinding_search import RoomMade
 from leasehold.leasing.room.counter_offer import Proposal
-from leasehold.leasing.room.rebinding import Rebinding
+from leasehold.leasing.room.ways import ways_of
 from leasehold.model.allocation import Pick, slots_of
 from leasehold.model.errors import LeaseholdError
 from leasehold.model.states import EventType, ReservationStatus
@@ -52,7 +52,7 @@ class Reallocated:
     """What the reservations of a lease get, by their ids, who moves for them, and how it is written.
 
     Of what they have, some allocations `stay` with other windows. `keeps` says what they get by pool and window.
-    `flags` are those of the reservations afterwards, by id.
+    `flags` are those of the reservations afterwards, by id. `moves_others` says that other leases change.
     """
 
     picks: Mapping[str, Sequence[Pick]]
@@ -61,6 +61,7 @@ class Reallocated:
     writes: Sequence[Write]
     keeps: Sequence[Taken]
     flags: Mapping[str, Flags]
+    moves_others: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ class Reallocation:
         """Return how it is written that the reservations get this; all that they ask for, if the lease is `whole`."""
         gets = list(zip(self._parts, room.picks, strict=True))
         dropped = [part for part in self.lease.reservations if part.id in self.amendment.changes.drops]
-        writes: list[Write] = [partial(write_moves, room.moves)] if room.moves else []
+        writes: list[Write] = [*([partial(write_moves, room.moves)] if room.moves else []), *room.writes]
         stay: list[Shift] = []
         keeps: list[Taken] = []
         for part, picks in (*gets, *((each, ()) for each in dropped)):
@@ -117,7 +118,9 @@ class Reallocation:
         flags = {part.id: self._flags(part, picks, failed, whole=whole) for part, picks in gets}
         flags = {ident: replace(each, default=defaults.get(ident)) for ident, each in flags.items()}
         flags |= {part.id: Flags() for part in dropped}
-        return Reallocated({part.id: tuple(picks) for part, picks in gets}, room.moved, stay, writes, keeps, flags)
+        return Reallocated(
+            {part.id: tuple(picks) for part, picks in gets}, room.moved, stay, writes, keeps, flags, room.moves_others
+        )
 
     @property
     def _parts(self) -> list[Reservation]:
@@ -191,7 +194,7 @@ class Reallocation:
                 service.settings.leases.explanation_seconds,
                 movable=self._movable,
                 tells_disabled=self.amendment.tells_disabled and not claimed,
-                rebinding=None if claimed else Rebinding(service, self.locks, stay=frozenset({lease.id})),
+                ways=None if claimed else ways_of(service, self.locks, frozenset({lease.id, *self.unit.settled})),
                 extended=lease.window.end if self.window.end > lease.window.end else None,
                 explains=self.unit.explains,
                 refused=self.unit.refused,

@@ -55,7 +55,7 @@ def test_every_route_is_reached(
         return said.out
 
     with caplog.at_level(logging.DEBUG):
-        own = (leases, offers, series, alarms, subscriptions, feeds, templates, owned)
+        own = (leases, offers, flexible, series, alarms, subscriptions, feeds, templates, owned)
         for part in (*own, maintenances, hosts, resources, addresses, operators):
             part(run, client)
     document = requests.get(f"{endpoint}/openapi.json", timeout=10).json()
@@ -130,6 +130,17 @@ def offers(run: Run, _client: Client) -> None:
     run("offer", "show", ident)
     run("offer", "accept", ident)
     run("offer", "delete", other)
+
+
+def flexible(run: Run, _client: Client) -> None:
+    """Run the commands of flexible leases."""
+    wanted = ("--hosts", "1", "--latest", "in 9 d", "--for", "4h", "--hours", "nights", "--time-zone", "Europe/Berlin")
+    ident = made(run("flexible", "create", "any", *wanted, "--strategy", "sleep", *_JSON))
+    run("flexible", "list")
+    run("flexible", "show", ident)
+    run("flexible", "set", "any", "--for", "5h", "--latest", "in 8 d")
+    run("flexible", "fix", ident)
+    run("lease", "delete", ident)
 
 
 def series(run: Run, _client: Client) -> None:

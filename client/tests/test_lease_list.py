@@ -103,6 +103,7 @@ def test_every_format_has_the_same_values(inside: Inside, client: Client) -> Non
     [
         "lease create * --hosts 1 --for 1h",
         "offer create * --hosts 1 --for 1h",
+        "flexible create * --hosts 1 --for 1h --latest tomorrow",
         "series create * --hosts 1 --for 1h --rule FREQ=DAILY;COUNT=2",
         "template create * --hosts 1",
         "maintenance create * cmp-01 --for 1h",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FOLDER = "docs/reference/api/"
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "leases": ("leases", "offers", "series", "lease-templates"),
+    "leases": ("leases", "offers", "flexible-leases", "series", "lease-templates"),
     "availability": ("availability", "regions", "alarms"),
     "events": ("events", "subscriptions", "feeds"),
     "resources": ("resources", "os-hosts", "floatingips", "maintenances"),

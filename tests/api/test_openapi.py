@@ -51,6 +51,13 @@ SERIES = {
     "updated_at": OPTIONAL,
     "occurrences": list,
 }
+FLEXIBLE = {
+    **dict.fromkeys(("id", "state", "earliest", "latest", "strategy", "time_zone", "frozen_at"), str),
+    **dict.fromkeys(("duration_seconds", "frozen_seconds", "moves"), int),
+    "hours": list,
+    "moved_at": OPTIONAL,
+    "lease": dict,
+}
 OFFER = {**dict.fromkeys(("id", "state", "expires_at"), str), "lease": dict}
 MADE: dict[str, Any] = {"id": str, "created_at": OPTIONAL, "updated_at": OPTIONAL}
 EVENT = {**MADE, "lease_id": str, "event_type": str, "time": OPTIONAL, "status": OPTIONAL}
@@ -378,6 +385,7 @@ def test_every_answer_is_described(admin: Client, service: Service, document: di
         assert (past["changes"][0]["type"], past["changes"][-1]["type"]) == ("lease.create", "lease.delete")
         walk_drop(walk)
         walk_offers(walk)
+        walk_flexible(walk)
         walk_feeds(walk)
         walk_templates(walk)
         walk_owned(walk)
@@ -479,6 +487,21 @@ def walk_series(walk: Walk) -> None:
     assert walk.ask("PUT", one, {"name": "lab"}, series_id=made["id"])["series"]["name"] == "lab"
     walk.ask("DELETE", one, status=204, series_id=made["id"])
     walk.ask("GET", one, status=404, series_id=made["id"])
+
+
+def walk_flexible(walk: Walk) -> None:
+    """Ask every route of flexible leases."""
+    path, one = "/v1/flexible-leases", "/v1/flexible-leases/{flexible_id}"
+    body = {"name": "any hour", "latest": "2031-06-01 10:00", "duration_seconds": 3600, "hours": ["nights"]}
+    made = walk.ask("POST", path, {**body, "reservations": [instances()]}, status=201)["flexible_lease"]
+    check_fields(made, FLEXIBLE)
+    assert walk.ask("GET", path)["flexible_leases"] == [made]
+    assert walk.ask("GET", one, flexible_id=made["id"])["flexible_lease"] == made
+    changed = walk.ask("PUT", one, {"strategy": "sleep"}, flexible_id=made["id"])["flexible_lease"]
+    assert (changed["strategy"], changed["lease"]["id"]) == ("sleep", made["id"])
+    walk.ask("DELETE", one, status=204, flexible_id=made["id"])
+    walk.ask("GET", one, status=404, flexible_id=made["id"])
+    walk.ask("DELETE", "/v1/leases/{lease_id}", status=204, lease_id=made["id"])
 
 
 def walk_offers(walk: Walk) -> None:

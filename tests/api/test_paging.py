@@ -30,10 +30,11 @@ LISTS: dict[str, tuple[str, str, str]] = {
     "/v1/series": ("series", "id", "name"),
     "/v1/feeds": ("feeds", "id", "name"),
     "/v1/lease-templates": ("templates", "id", "name"),
+    "/v1/flexible-leases": ("flexible_leases", "id", ""),
     "/v1/offers": ("offers", "id", ""),
 }
 """The path of each list: its key in the answer, the key of an item's id, and a text to filter and to sort by."""
-NEWEST = {"/v1/feeds", "/v1/lease-templates", "/v1/offers"}
+NEWEST = {"/v1/feeds", "/v1/lease-templates", "/v1/offers", "/v1/flexible-leases"}
 """Lists that came with 1.3 itself."""
 HOSTS = ("cmp-01", "cmp-02", "cmp-05")
 DATES = {"start_date": "2031-05-02 10:00", "end_date": "2031-05-02 12:00"}
@@ -70,6 +71,7 @@ def reader(admin: Client, clock: Clock) -> Client:
         made("/v1/feeds", {"name": name})
         made("/v1/lease-templates", {"name": name})
         made("/v1/offers", {"name": name, **DATES})
+        made("/v1/flexible-leases", {"name": name, "latest": DATES["end_date"], "duration_seconds": 60})
         made("/v1/series", {"name": name, **DATES, "rule": "FREQ=DAILY;COUNT=1", "reservations": []})
     return latest
 

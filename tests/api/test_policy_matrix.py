@@ -111,6 +111,9 @@ EXPECTED: Mapping[str, Let] = {
     "leasehold:series:post": MEMBERS,
     "leasehold:series:put": MEMBERS,
     "leasehold:series:delete": MEMBERS,
+    "leasehold:flexible_leases:get": READERS,
+    "leasehold:flexible_leases:post": MEMBERS,
+    "leasehold:flexible_leases:put": MEMBERS,
     "leasehold:offers:get": READERS,
     "leasehold:offers:post": MEMBERS,
     "leasehold:offers:accept": MEMBERS,
@@ -155,6 +158,7 @@ HOOK = {"target": "https://hooks.example.org/"}
 WATCH = {"reservation": hosts(), "below": 2}
 LENDING = {"name": "lent", "project_id": "alt", "amount": 1}
 LEASE = {"name": "n", "start_date": "2031-05-02 10:00", "end_date": "2031-05-02 11:00"}
+FLEXIBLE = {"name": "n", "latest": "2031-05-09 11:00", "duration_seconds": 3600}
 SERIES = {**LEASE, "rule": "FREQ=DAILY;COUNT=2"}
 MACHINE = {"power_class": "box", "address": "another"}
 OWNER = Caller("owner", "p1")
@@ -205,13 +209,16 @@ class Site:
         return route.path.format(**ids)
 
     def of_newest(self, route: Route) -> dict[str, str]:
-        """Return the ids of a new calendar feed, template or published offer, or of a lease on what is owned."""
+        """Return the ids of a new feed, template, flexible lease or published offer, or of a lease on what is owned."""
         if "feed_id" in route.path or "token" in route.path:
             feed = self.owner.ask("POST", "/v1/feeds", {}, headers=V1_3).json["feed"]
             return {"feed_id": feed["id"], "token": feed["url"].rpartition("/")[2].removesuffix(".ics")}
         if "template_id" in route.path:
             made = self.owner.ask("POST", "/v1/lease-templates", {"name": str(uuid4())}, headers=V1_3)
             return {"template_id": made.json["template"]["id"]}
+        if "flexible_id" in route.path:
+            made = self.owner.ask("POST", "/v1/flexible-leases", FLEXIBLE, headers=V1_3)
+            return {"flexible_id": made.json["flexible_lease"]["id"]}
         if "published_id" in route.path:
             made = self.admin.but(version="1.3").ask("POST", "/v1/published-offers", self.new_publication())
             return {"published_id": made.json["published_offer"]["id"]}
@@ -340,6 +347,8 @@ BODIES: Mapping[tuple[str, str], Callable[[Site], Any]] = {
     ("POST", "/v1/subscriptions"): lambda _: HOOK,
     ("POST", "/v1/alarms"): lambda _: WATCH,
     ("POST", "/v1/series"): lambda _: SERIES,
+    ("POST", "/v1/flexible-leases"): lambda _: FLEXIBLE,
+    ("PUT", "/v1/flexible-leases/{flexible_id}"): lambda _: {"latest": "2031-05-08 11:00"},
     ("POST", "/v1/offers"): lambda _: LEASE,
     ("POST", "/v1/published-offers"): Site.new_publication,
     ("POST", "/v1/published-offers/{published_id}/claims"): lambda _: {"name": "mine"},
@@ -376,7 +385,7 @@ def key(route: Route) -> tuple[str, str]:
     return route.method, route.path
 
 
-OWNED = ("lease_id", "series_id", "subscription_id", "alarm_id", "offer_id", "feed_id", "template_id")
+OWNED = ("lease_id", "series_id", "subscription_id", "alarm_id", "offer_id", "feed_id", "template_id", "flexible_id")
 
 
 def is_owned(route: Route) -> bool:

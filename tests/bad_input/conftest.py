@@ -141,6 +141,9 @@ def fill(new: World) -> dict[str, str]:
     weekly = {"name": "weekly", **dates, "rule": "FREQ=WEEKLY;COUNT=2"}
     answer = new.ask("POST", "/series", weekly, headers={VERSION: "reservation 1.2"})
     places["series_id"] = answer.json["series"]["id"]
+    wanted = {"name": "flexible", "latest": new.date(days=9), "duration_seconds": 3600}
+    answer = new.ask("POST", "/flexible-leases", wanted, headers={VERSION: f"reservation {NEWEST}"})
+    places["flexible_id"] = answer.json["flexible_lease"]["id"]
     answer = new.ask("POST", "/offers", {"name": "offered", **dates}, headers={VERSION: f"reservation {NEWEST}"})
     places["offer_id"] = answer.json["offer"]["id"]
     return places | dict(zip(PARTS, (part["id"] for part in lease["reservations"]), strict=False))

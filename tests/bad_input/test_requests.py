@@ -20,6 +20,8 @@ from tests.bad_input.refusal import (
     EVERYWHERE,
     FEED,
     FEEDS,
+    FLEXIBLE,
+    FLEXIBLES,
     FORECAST,
     FREE,
     HELD,
@@ -372,7 +374,7 @@ def test_hostile_names_are_only_names(own_target: Target, text: str) -> None:
     assert answer.status_code == 201
     leases = {each["id"]: each["name"] for each in own_target.world.get("/leases")["leases"]}
     assert leases[answer.json["lease"]["id"]] == text
-    assert len(leases) == 6
+    assert len(leases) == 7
 
 
 @pytest.mark.slow
@@ -455,6 +457,8 @@ FOR_ALL = {
     ("POST", TEMPLATES),
     ("GET", "/v1/series"),
     ("POST", "/v1/series"),
+    ("GET", FLEXIBLES),
+    ("POST", FLEXIBLES),
     ("GET", OFFERS),
     ("POST", OFFERS),
     ("GET", OWNED),
@@ -467,7 +471,7 @@ FOR_ALL = {
 }
 """The routes that every member of a project may use, or every reader."""
 _HOOK = "/v1/subscriptions/{subscription_id}"
-READ = (LEASE, HELD, PAST, SUB_LEASES, SERIES, ALARM, OFFER, FEED, TEMPLATE, _HOOK, f"{_HOOK}/dead-letters")
+READ = (LEASE, HELD, PAST, SUB_LEASES, SERIES, ALARM, FLEXIBLE, OFFER, FEED, TEMPLATE, _HOOK, f"{_HOOK}/dead-letters")
 """The paths of what a project owns and its readers see."""
 
 

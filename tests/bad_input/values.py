@@ -15,6 +15,8 @@ from tests.bad_input.refusal import (
     CLAIMS,
     EVERYWHERE,
     FEEDS,
+    FLEXIBLE,
+    FLEXIBLES,
     HOST,
     HOSTS,
     LEASE,
@@ -344,6 +346,24 @@ IN_SERIES_CHANGE = {
     **dict.fromkeys(("start_date", "end_date"), NO_NEW_DATE),
     "reservations": [[{}], *NO_LIST],
 }
+WITHIN: dict[str, Any] = {"name": "n", "latest": "2031-05-05 11:00", "duration_seconds": 3600}
+IN_NEW_TERMS: dict[str, Values] = {
+    "earliest": [each for each in NO_NEW_DATE if each != ""],
+    "latest": [each for each in NO_NEW_DATE if each != ""],
+    "duration_seconds": [59, 366 * 24 * 3600 + 1, *(each for each in NO_SPAN if each is not None)],
+    "frozen_seconds": [-1, 366 * 24 * 3600 + 1, *(each for each in NO_SPAN if each not in (None, 0))],
+    "strategy": ["", "Soonest", "x" * 10_000, *NO_TEXT],
+    "hours": [["noon"], ["25:00-26:00"], [""], [1], ["nights"] * 21, *(each for each in NO_LIST if each is not None)],
+    "time_zone": [each for each in NO_ZONE if each is not None],
+}
+IN_TERMS = {
+    **IN_NEW_TERMS,
+    **{name: [None, *IN_NEW_TERMS[name]] for name in ("latest", "duration_seconds", "strategy", "time_zone")},
+    "name": [None, *NO_NAME],
+    "reservations": NO_LIST,
+    "heal_policy": NO_POLICY,
+    "reminder_seconds": NO_REMINDERS,
+}
 IN_OFFER = {
     **{name: wrong for name, wrong in IN_SERIES.items() if name not in ("rule", "time_zone")},
     "name": [None, *NO_NAME],
@@ -434,6 +454,10 @@ PLACES: list[Place] = [
     Place("POST", MANY, {**DAILY, "reservations": [hosts()]}, ("reservations", 0), NO_OBJECT),
     Place("POST", MANY, {**DAILY, "reservations": [hosts()]}, ("reservations", 0, "max"), NO_AMOUNT),
     *places("PUT", SERIES, {}, IN_SERIES_CHANGE),
+    *places("POST", FLEXIBLES, WITHIN, IN_TERMS),
+    Place("POST", FLEXIBLES, {**WITHIN, "reservations": [hosts()]}, ("reservations", 0), NO_OBJECT),
+    Place("POST", FLEXIBLES, {**WITHIN, "reservations": [hosts()]}, ("reservations", 0, "max"), NO_AMOUNT),
+    *places("PUT", FLEXIBLE, {}, IN_NEW_TERMS),
     *places("POST", OFFERS, VALID, IN_OFFER),
     *places("POST", SEARCH, SOUGHT, IN_SEARCH),
     *places("POST", SEARCH, ONE_OF, {"alternatives": [[], [[]], [[1]], [hosts()], [[hosts()]] * 11, *NO_LIST]}),

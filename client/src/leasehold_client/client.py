@@ -12,6 +12,7 @@ from leasehold_client.availability import AvailabilityCalls
 from leasehold_client.calls.transport import Transport
 from leasehold_client.event import Events
 from leasehold_client.feed import Feeds
+from leasehold_client.flexible import FlexibleLeases
 from leasehold_client.floating_ip import FloatingIps
 from leasehold_client.forecast import Forecasts
 from leasehold_client.host import Hosts
@@ -63,6 +64,7 @@ class Client:
         self.availability = AvailabilityCalls(transport)
         self.regions = Regions(transport)
         self.offers = Offers(transport)
+        self.flexible_leases = FlexibleLeases(transport)
         self.series = SeriesCalls(transport)
         self.alarms = Alarms(transport)
         self.subscriptions = Subscriptions(transport)

@@ -27,6 +27,7 @@ NAMES: Final = (
     "availability",
     "console",
     "feed",
+    "flexible",
     "forecast",
     "held_offer",
     "lease_history",

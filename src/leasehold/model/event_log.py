@@ -45,6 +45,7 @@ class LeaseNews(StrEnum):
     RETURNED = "lease.returned"
     TAKEN_BACK = "lease.taken_back"
     MOVED = "lease.moved"
+    RESCHEDULED = "lease.rescheduled"
     MAINTENANCE = "lease.maintenance"
     DEGRADED = "lease.degraded"
     RESTORED = "lease.restored"

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 from leasehold_client.cli.capacity import region
 from leasehold_client.cli.capacity.availability import ListAskable, SearchWindows, ShowAvailability
 from leasehold_client.cli.capacity.calendar import ShowCalendar
-from leasehold_client.cli.leases import lease_change, lease_list, offer, published_offer, series, sub_lease, template
+from leasehold_client.cli.leases import (
+    flexible,
+    lease_change,
+    lease_list,
+    offer,
+    published_offer,
+    series,
+    sub_lease,
+    template,
+)
 from leasehold_client.cli.leases.events import ListEvents
 from leasehold_client.cli.leases.lease_create import CreateLease
 from leasehold_client.cli.leases.lease_history import ShowHistory
@@ -58,6 +67,11 @@ OURS: dict[str, type[Command]] = {
     "offer create": offer.CreateOffer,
     "offer accept": offer.AcceptOffer,
     "offer delete": offer.DeleteOffer,
+    "flexible list": flexible.ListFlexible,
+    "flexible show": flexible.ShowFlexible,
+    "flexible create": flexible.CreateFlexible,
+    "flexible set": flexible.SetFlexible,
+    "flexible fix": flexible.FixFlexible,
     "series list": series.ListSeries,
     "series show": series.ShowSeries,
     "series create": series.CreateSeries,

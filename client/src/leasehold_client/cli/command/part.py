@@ -48,6 +48,7 @@ LIST_KEYS: Mapping[str, ListKeys] = {
         ("name", "health", "pool"), _OF_RESOURCES, sorts=("created_at", "name", "health", "updated_at")
     ),
     "/os-hosts/allocations": ListKeys(),
+    "/flexible-leases": ListKeys(sorts=("created_at", "earliest", "latest")),
     "/offers": ListKeys(sorts=("expires_at",)),
     "/series": ListKeys(("name",), sorts=("created_at", "name", "updated_at")),
     "/alarms": ListKeys(("name", "state"), sorts=("created_at", "name", "state", "changed_at", "checked_at")),

@@ -1,1 +1,1 @@
-"""The commands for leases, and for offers, series and templates that become leases."""
+"""The commands for leases, also flexible ones, and for offers, series and templates that become leases."""

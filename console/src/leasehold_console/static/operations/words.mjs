@@ -21,6 +21,7 @@ const KINDS = {
   "lease.at_risk": "warn",
   "lease.safe": "good",
   "lease.moved": "plain",
+  "lease.rescheduled": "plain",
   "lease.swapped": "plain",
   "lease.maintenance": "plain",
   "lease.taken_back": "warn",

@@ -31,6 +31,7 @@ export default /** @type {const} */ ({
   lease_at_risk: "Resources that it needs at its start may be missing.",
   lease_safe: "Its start is safe again.",
   lease_moved: "It was moved to other hosts for maintenance.",
+  lease_rescheduled: "It was moved to another time that its owner allows.",
   lease_swapped: "A resource was swapped for another.",
   lease_maintenance: "Maintenance of its hosts was announced to the owner.",
   lease_taken_back: "Who lends its resources takes them back, and the owner was told when.",

@@ -1,0 +1,144 @@
+"""Where a flexible lease fits, and which of these places is the best by its strategy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from leasehold.features.flexible.model import Strategy
+from leasehold.leasing.deciding.allocations import held_by
+from leasehold.leasing.deciding.decide import Asked, RefusedError, decide
+from leasehold.leasing.deciding.free_windows import MINUTE, Windows
+from leasehold.model.windows import Window, to_seconds
+from leasehold.resource_types.kind import Explain
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+    from datetime import datetime
+
+    from leasehold.calendar.snapshot import Snapshot
+    from leasehold.leasing.service import Service
+    from leasehold.model.allocation import Pick
+    from leasehold.model.lease import Lease
+
+MOST_PLACES: Final = 400
+"""How many places one search compares, soonest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A window, and what it costs by a strategy, in seconds: the less the better."""
+
+    window: Window
+    cost: int
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The places of a lease in these stretches of time, each of which is long enough; they start on whole minutes."""
+
+    windows: Windows
+    stretches: Sequence[Window]
+
+    def first(self, but: Window | None = None) -> Window | None:
+        """Return the first place that is not this one; None without one. Raises TakesTooLongError."""
+        for each in self.stretches:
+            found = self._from(to_seconds(each.start), each)
+            if found is not None and found == but:
+                found = self._from(to_seconds(found.start) + MINUTE, each)
+            if found is not None:
+                return found
+        return None
+
+    def best(self, strategy: Strategy, now: datetime) -> Place | None:
+        """Return the best place, of equal ones the first; None without any. Raises TakesTooLongError."""
+        if strategy is Strategy.SOONEST:
+            found = self.first()
+            return None if found is None else Place(found, to_seconds(found.start))
+        costs = ((each, self._broken(each, now)) for each in islice(self._each(), MOST_PLACES))
+        known = (Place(each, cost) for each, cost in costs if cost is not None)
+        return min(known, key=lambda place: (place.cost, place.window.start), default=None)
+
+    def cost(self, strategy: Strategy, window: Window, picks: Sequence[Sequence[Pick]], now: datetime) -> int:
+        """Return what it costs to have these resources in this window."""
+        if strategy is Strategy.SOONEST:
+            return to_seconds(window.start)
+        held = replace(self.windows.terms, window=window)
+        parts = zip(self.windows.asked, picks, strict=True)
+        return sum(
+            broken(
+                self.windows.snapshots[part.kind.pool],
+                {pick.resource_number for pick in chosen},
+                held.held(part.ending),
+                now,
+            )
+            for part, chosen in parts
+        )
+
+    def _from(self, start: int, stretch: Window) -> Window | None:
+        return self.windows.first(start, to_seconds(stretch.end - self.windows.terms.length))
+
+    def _each(self) -> Iterator[Window]:
+        """Yield the first and the last place of each time in which the same resources are free.
+
+        Between these two the time that is broken off is longer than at one of them.
+        """
+        for each in self.stretches:
+            last = to_seconds(each.end - self.windows.terms.length) // MINUTE * MINUTE
+            found = self._from(to_seconds(each.start), each)
+            while found is not None:
+                yield found
+                start = to_seconds(found.start)
+                change = self.windows.next(start)
+                until = last if change is None else min(last, change - MINUTE)
+                if until > start:
+                    yield self.windows.at(until).window
+                found = None if change is None or change > last else self._from(change, each)
+
+    def _broken(self, window: Window, now: datetime) -> int | None:
+        terms = replace(self.windows.terms, window=window, explain=Explain.NOTHING)
+        try:
+            picks = decide(self.windows.snapshots, self.windows.asked, terms)
+        except RefusedError:
+            return None
+        return self.cost(Strategy.SLEEP, window, picks, now)
+
+
+def broken(view: Snapshot, numbers: Collection[int], window: Window, now: datetime) -> int:
+    """Return how much idle time a lease breaks off from that of its resources, in seconds.
+
+    On each the window divides the time between what is there before it, or now, and what is there after it. The shorter
+    part is broken off: what is left in one piece is as long as can be if that is nothing.
+    """
+    (start, end), since = window.seconds, to_seconds(now)
+    mask = np.zeros(len(view.numbers), np.bool_)
+    rows = view.rows(sorted(numbers))
+    mask[rows] = True
+    held = view.held((since, max(view.busy_until(), end) + 1), mask)
+    total = 0
+    for row in rows:
+        mine = held.part(held.rows == row)
+        earlier, later = mine.starts < start, mine.ends > end
+        before = start - int(np.minimum(mine.ends[earlier], start).max(initial=min(since, start)))
+        after = int(np.maximum(mine.starts[later], end).min()) - end if later.any() else before
+        total += min(before, after)
+    return total
+
+
+def asked_again(service: Service, lease: Lease) -> list[Asked]:
+    """Return what a lease that has not started asks for in another window; it keeps the resources that it can."""
+    found = [(service.types.get(part.resource_type).kind, part) for part in lease.kept]
+    return [
+        Asked(
+            kind,
+            kind.load(part.request),
+            held=tuple(held.pick for held in held_by(part, lease)),
+            before=kind.load(part.request),
+            ending=part.ending,
+            default=part.default_properties,
+        )
+        for kind, part in found
+    ]

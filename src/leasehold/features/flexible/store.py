@@ -1,0 +1,128 @@
+"""The terms of flexible leases: a row for each, which changes only while the row of its lease is locked."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import JSON, Column, Integer, String, case, delete, exists, or_, select, update
+
+from leasehold.db.owned import OwnedRows
+from leasehold.db.tables import PURGED, allocations, leases, table
+from leasehold.db.types import UtcDateTime
+from leasehold.features.flexible.model import Flexible, Strategy, Terms
+from leasehold.model.states import LeaseStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from sqlalchemy import Connection, Row
+
+    from leasehold.features.flexible.options import FlexibleSettings
+    from leasehold.model.windows import Window
+
+_SECOND = timedelta(seconds=1)
+# `start_at` and `end_at` are where it was placed; `frozen_at` follows from its terms.
+flexible_leases = table(
+    "flexible_leases",
+    Column("id", String(36), primary_key=True),
+    Column("project_id", String(255), nullable=False, index=True),
+    Column("earliest", UtcDateTime, nullable=False),
+    Column("latest", UtcDateTime, nullable=False),
+    Column("duration_seconds", Integer, nullable=False),
+    Column("frozen_seconds", Integer, nullable=False),
+    Column("strategy", String(16), nullable=False),
+    Column("hours", JSON, nullable=False),
+    Column("time_zone", String(64), nullable=False),
+    Column("start_at", UtcDateTime, nullable=False),
+    Column("end_at", UtcDateTime, nullable=False),
+    Column("frozen_at", UtcDateTime, nullable=False, index=True),
+    Column("moves", Integer, nullable=False),
+    Column("moved_at", UtcDateTime),
+    Column("created_at", UtcDateTime, nullable=False),
+    info={PURGED: ("end_at",)},
+)
+_COLUMNS = flexible_leases.c
+
+
+def _row(each: Flexible) -> Mapping[str, Any]:
+    terms = each.terms
+    return {
+        "id": each.id,
+        "project_id": each.project_id,
+        "earliest": terms.earliest,
+        "latest": terms.latest,
+        "duration_seconds": terms.duration // _SECOND,
+        "frozen_seconds": terms.frozen // _SECOND,
+        "strategy": terms.strategy.value,
+        "hours": list(terms.hours),
+        "time_zone": terms.time_zone,
+        "start_at": each.start_at,
+        "end_at": each.window.end,
+        "frozen_at": each.frozen_at,
+        "moves": each.moves,
+        "moved_at": each.moved_at,
+        "created_at": each.created_at,
+    }
+
+
+def _terms(row: Row[Any]) -> Terms:
+    return Terms(
+        row.earliest,
+        row.latest,
+        row.duration_seconds * _SECOND,
+        row.frozen_seconds * _SECOND,
+        Strategy(row.strategy),
+        tuple(row.hours),
+        row.time_zone,
+    )
+
+
+ROWS = OwnedRows(
+    flexible_leases,
+    Flexible,
+    converted={"terms": _terms},
+    stored=_row,
+    there=(exists().where(leases.c.id == _COLUMNS.id, leases.c.deleted_at.is_(None)),),
+)
+
+
+def save_flexible(connection: Connection, each: Flexible) -> None:
+    """Write what changes of a flexible lease, whose lease is locked."""
+    connection.execute(update(flexible_leases).where(_COLUMNS.id == each.id).values(**_row(each)))
+
+
+def forget_flexible(connection: Connection, ident: str) -> None:
+    """Remove the terms of a flexible lease, which stays where it is."""
+    connection.execute(delete(flexible_leases).where(_COLUMNS.id == ident))
+
+
+def movable(
+    connection: Connection,
+    settings: FlexibleSettings,
+    now: datetime,
+    *,
+    most: int | None = None,
+    within: tuple[str, Window] | None = None,
+) -> Sequence[Flexible]:
+    """Return the flexible leases that may be moved now: they rest from no move, and their owners have not fixed them.
+
+    With a pool and a window `within` only those that have something of the pool, and those in the window first.
+    """
+    rested = or_(_COLUMNS.moved_at.is_(None), _COLUMNS.moved_at <= now - settings.rest)
+    query = (
+        select(flexible_leases)
+        .join(leases, leases.c.id == _COLUMNS.id)
+        .where(
+            *(_COLUMNS.frozen_at > now, _COLUMNS.moves < settings.most_moves, rested),
+            *(leases.c.status == LeaseStatus.PENDING, leases.c.deleted_at.is_(None)),
+            *(leases.c.start_at == _COLUMNS.start_at, leases.c.end_at == _COLUMNS.end_at),
+        )
+    )
+    if within is not None:
+        pool, window = within
+        there = (_COLUMNS.start_at < window.end) & (_COLUMNS.end_at > window.start)
+        query = query.where(exists().where(allocations.c.lease_id == _COLUMNS.id, allocations.c.pool == pool))
+        query = query.order_by(case((there, 0), else_=1))
+    return ROWS.read(connection.execute(query.order_by(_COLUMNS.frozen_at, _COLUMNS.id).limit(most)))

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from leasehold.features.flexible import use
@@ -104,6 +104,7 @@ def _cost(taken: dict[str, list[Busy]], start: int, length: int, amount: int, st
     moving=st.lists(st.tuples(st.integers(0, 10), st.integers(1, 4), st.integers(0, 12)), min_size=1, max_size=3),
     asked=st.tuples(st.integers(0, 20), st.integers(1, 5)),
 )
+@example(firm=[], moving=[(2, 4, 24), (2, 4, 8)], asked=(4, 5))
 @settings(max_examples=60, deadline=None)
 def test_who_fits_when_others_move_is_granted(
     firm: list[tuple[int, int]], moving: list[tuple[int, int, int]], asked: tuple[int, int]

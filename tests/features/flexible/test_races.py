@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from leasehold.features.flexible import moving, use
+from leasehold.db.engine import NestedWriteError
+from leasehold.db.leases.lease import find_leases
+from leasehold.features.flexible import moving, room, use
 from leasehold.features.flexible.model import Strategy
 from leasehold.features.flexible.options import FlexibleSettings
 from leasehold.features.flexible.store import movable
 from leasehold.leasing.locks import ChangedMeanwhileError
 from leasehold.leasing.unit import run
-from leasehold.model.errors import LeaseholdError
+from leasehold.model.errors import LeaseholdError, NotEnoughError
 from leasehold.model.windows import Window
 from tests.factory import ALT, Clock, Killed, floating_ips, hosts, make_service
 from tests.features.flexible.making import at, flexible
@@ -111,6 +113,30 @@ def test_a_move_to_a_place_that_is_taken_meanwhile_is_not_made(tmp_path: Path, m
 
         monkeypatch.setattr(moving, "run", taken)
         assert (moving.move_all(world.service), at(world, placed)) == (0, (10, 14))
+        audit(world)
+
+
+def test_nobody_moves_it_beyond_what_its_owner_has_just_said(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its owner narrows its window after it was looked up for a request, and before it is moved for that."""
+    with make_service(database_url, clock=Clock(), hosts=("cmp-01",)) as world:
+        placed = flexible(world, 30, 4, earliest=2)
+        found = find_leases
+
+        def narrowed(*args: Any) -> Any:
+            use.amend_flexible(world.service, placed.lease.id, replace(placed.flexible.terms, latest=world.hour(7)))
+            return found(*args)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(room, "find_leases", narrowed)
+            # On SQLite nobody else writes while a decision is made.
+            with pytest.raises((NotEnoughError, NestedWriteError)):
+                world.lease(hosts(), start=2, end=5, caller=ALT)
+        assert at(world, placed) == (2, 6)
+        now = use.get_flexible(world.service, placed.lease.id)
+        assert now.flexible.terms.latest in (world.hour(7), world.hour(30))
+        assert now.flexible.terms.allow(now.lease.window)
         audit(world)
 
 

@@ -88,6 +88,12 @@ ROWS = OwnedRows(
 )
 
 
+def is_unchanged(connection: Connection, seen: Flexible) -> bool:
+    """Say whether the terms of a lease, which is locked, are as they were seen; they stay so until the commit."""
+    query = select(flexible_leases).where(_COLUMNS.id == seen.id).with_for_update()
+    return list(ROWS.read(connection.execute(query))) == [seen]
+
+
 def save_flexible(connection: Connection, each: Flexible) -> None:
     """Write what changes of a flexible lease, whose lease is locked."""
     connection.execute(update(flexible_leases).where(_COLUMNS.id == each.id).values(**_row(each)))

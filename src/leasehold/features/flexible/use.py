@@ -245,7 +245,7 @@ def _with_terms(service: Service, placed: Placed, terms: Terms) -> Placed:
 
 def _amended(before: Flexible, after: Flexible, connection: Connection, _lease: Lease | None = None) -> None:
     """Write the terms of a lease, which is locked; raises FlexibleChangedError if they changed since they were read."""
-    if rows.ROWS.find(connection, before.id) != before:
+    if not rows.is_unchanged(connection, before):
         raise FlexibleChangedError
     rows.save_flexible(connection, after)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -178,6 +179,23 @@ def test_for_sleep_it_goes_beside_what_is_there(one: World) -> None:
     assert at(one, placed) == (16, 20)
     one.lease(hosts(), start=30, end=33)
     assert (move_all(one.service), at(one, placed)) == (0, (16, 20))
+    audit(one)
+
+
+def test_without_time_to_compare_all_places_it_gets_the_best_of_some(one: World) -> None:
+    """The slower the machine, the fewer places are compared; one that fits is found all the same."""
+    one.lease(hosts(), start=83, end=90)
+    evenings: Any = {"hours": ("18:00-20:00",), "strategy": Strategy.SLEEP}
+    starts = []
+    for milliseconds in (0, 100, 400, 700):
+        ticks = count()
+        slow = replace(one, service=replace(one.service, steady=lambda: next(ticks) * milliseconds / 1000))  # noqa: B023 - used at once
+        placed = flexible(slow, 100, 2, **evenings)
+        starts.append(at(one, placed)[0])
+        one.delete(placed.lease)
+    # Only on the last evening it is beside another lease.
+    assert starts[0] == 81
+    assert 9 in starts
     audit(one)
 
 

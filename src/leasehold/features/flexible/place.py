@@ -12,6 +12,7 @@ from leasehold.features.flexible.model import Strategy
 from leasehold.leasing.deciding.allocations import held_by
 from leasehold.leasing.deciding.decide import Asked, RefusedError, decide
 from leasehold.leasing.deciding.free_windows import MINUTE, Windows
+from leasehold.model.errors import TakesTooLongError
 from leasehold.model.windows import Window, to_seconds
 from leasehold.resource_types.kind import Explain
 
@@ -28,12 +29,12 @@ MOST_PLACES: Final = 400
 """How many places one search compares, soonest first."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """A window, and what it costs by a strategy, in seconds: the less the better."""
+    """A window, and what it costs by a strategy, in seconds: the less the better, and of equal ones the first."""
 
-    window: Window
     cost: int
+    window: Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +55,23 @@ class Places:
         return None
 
     def best(self, strategy: Strategy, now: datetime) -> Place | None:
-        """Return the best place, of equal ones the first; None without any. Raises TakesTooLongError."""
+        """Return the best place, of equal ones the first; None without any.
+
+        If there is no time to compare all, it is the best of those that were; raises TakesTooLongError if none was.
+        """
         if strategy is Strategy.SOONEST:
             found = self.first()
-            return None if found is None else Place(found, to_seconds(found.start))
-        costs = ((each, self._broken(each, now)) for each in islice(self._each(), MOST_PLACES))
-        known = (Place(each, cost) for each, cost in costs if cost is not None)
-        return min(known, key=lambda place: (place.cost, place.window.start), default=None)
+            return None if found is None else Place(to_seconds(found.start), found)
+        best: Place | None = None
+        try:
+            for each in islice(self._each(), MOST_PLACES):
+                cost = self._broken(each, now)
+                if cost is not None:
+                    best = min(best or Place(cost, each), Place(cost, each))
+        except TakesTooLongError:
+            if best is None:
+                raise
+        return best
 
     def cost(self, strategy: Strategy, window: Window, picks: Sequence[Sequence[Pick]], now: datetime) -> int:
         """Return what it costs to have these resources in this window."""

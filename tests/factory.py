@@ -36,6 +36,8 @@ from leasehold.features.registry import listeners, sources, ways
 from leasehold.leasing import amend, create, delete, swap
 from leasehold.leasing.deciding.calendars import Calendars
 from leasehold.leasing.healing import heal, heal_request
+from leasehold.leasing.maintenance.model import MaintenanceDraft, OnConflict
+from leasehold.leasing.maintenance.use import make_maintenance
 from leasehold.leasing.reading import queries
 from leasehold.leasing.resources import resource
 from leasehold.leasing.resources.enrol import enrol
@@ -264,9 +266,6 @@ class World:
 
     def maintain(self, *labels: str, start: float = 0, end: float = 1, on_conflict: str = "refuse") -> Lease:
         """Make a maintenance window on the hosts with these labels; `start` and `end` are hours after `START`."""
-        from leasehold.features.maintenance.model import MaintenanceDraft, OnConflict  # noqa: PLC0415 - the core's tests run without it
-        from leasehold.features.maintenance.use import make_maintenance  # noqa: PLC0415 - the core's tests run without it
-
         ids = {each.label: each.id for each in self.listed()}
         hosts = [ids[label] for label in labels]
         draft = MaintenanceDraft("maintenance", self.hour(start), self.hour(end), hosts, OnConflict(on_conflict))

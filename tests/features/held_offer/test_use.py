@@ -11,9 +11,9 @@ import pytest
 from leasehold.conf.settings import LimitSettings
 from leasehold.db.past.history import purge
 from leasehold.features.held_offer.use import accept_offer, get_offer, give_up_offer, make_offer
-from leasehold.features.maintenance.model import MaintenanceConflictError
 from leasehold.leasing.end_notices import deliver_end_notice
 from leasehold.leasing.lapse import lapse
+from leasehold.leasing.maintenance.model import MaintenanceConflictError
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import (
     InvalidInputError,

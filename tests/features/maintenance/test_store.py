@@ -7,8 +7,8 @@ from functools import partial
 
 import pytest
 
-from leasehold.features.maintenance.model import MaintenanceConflictError
-from leasehold.features.maintenance.use import request_of
+from leasehold.leasing.maintenance.model import MaintenanceConflictError
+from leasehold.leasing.maintenance.use import request_of
 from leasehold.model.errors import LeaseholdError
 from tests.factory import AT_ONCE, hosts, instances, make_service
 from tests.stateful.audit import audit, dump

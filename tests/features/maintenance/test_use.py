@@ -11,8 +11,8 @@ from sqlalchemy import select
 
 from leasehold.conf.settings import LimitSettings
 from leasehold.db.tables import outbox
-from leasehold.features.maintenance.model import MaintenanceConflictError
-from leasehold.features.maintenance.use import delete_maintenance, request_of
+from leasehold.leasing.maintenance.model import MaintenanceConflictError
+from leasehold.leasing.maintenance.use import delete_maintenance, request_of
 from leasehold.leasing.reading import queries
 from leasehold.model.errors import InUseError, InvalidInputError, LeaseholdError, NotEnoughError
 from leasehold.model.resource import MAINTENANCE

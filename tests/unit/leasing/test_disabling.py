@@ -11,8 +11,8 @@ from leasehold.db.resources.resource import find_resource
 from leasehold.db.tables import outbox
 from leasehold.features.alarm.model import AlarmDraft
 from leasehold.features.alarm.use import ALARMS, AlarmWatch, make_alarm
-from leasehold.features.maintenance.model import MaintenanceConflictError
 from leasehold.leasing.create import create_lease
+from leasehold.leasing.maintenance.model import MaintenanceConflictError
 from leasehold.leasing.reading.queries import list_resources
 from leasehold.leasing.resources import resource as resources
 from leasehold.manager.monitor import check_once

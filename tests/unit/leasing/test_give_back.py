@@ -12,7 +12,7 @@ from sqlalchemy import select, update
 from leasehold.cloud.sandbox.boots import BootOrder
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.db.tables import allocations, outbox
-from leasehold.features.maintenance.model import MaintenanceConflictError
+from leasehold.leasing.maintenance.model import MaintenanceConflictError
 from leasehold.model.errors import (
     ConflictError,
     InUseError,

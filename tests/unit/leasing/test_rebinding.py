@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import select, update
 
 from leasehold.db.tables import leases, outbox, reservations
-from leasehold.features.maintenance.model import MaintenanceConflictError
-from leasehold.features.maintenance.use import request_of
+from leasehold.leasing.maintenance.model import MaintenanceConflictError
+from leasehold.leasing.maintenance.use import request_of
 from leasehold.leasing.swap import swap_resource
 from leasehold.manager.monitor import check_once
 from leasehold.model.draft import SwapWish

@@ -21,8 +21,8 @@ from leasehold.api.route import CREATED, GONE, V1_2
 from leasehold.api.spans import ending_as_sent, named_as_sent, parse_window
 from leasehold.api.versions import FILTERS
 from leasehold.api.views.shown import shown
-from leasehold.features.maintenance import use as windows
-from leasehold.features.maintenance.model import MaintenanceDraft, OnConflict
+from leasehold.leasing.maintenance import use as windows
+from leasehold.leasing.maintenance.model import MaintenanceDraft, OnConflict
 from leasehold.leasing.reading import queries
 from leasehold.model.refused import Operation
 from leasehold.model.resource import MAINTENANCE

@@ -12,11 +12,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from leasehold.db.leases.closures import leases_within
 from leasehold.db.leases.lease import find_lease
 from leasehold.db.resources.resource import list_resources
-from leasehold.features.maintenance.model import Concerned, LeaseFate, MaintenanceConflictError, OnConflict
-from leasehold.features.maintenance.plan import Moved, Planning
-from leasehold.features.maintenance.store import leases_within
 from leasehold.leasing.carry_out import carry_out
 from leasehold.leasing.dates import asked_window
 from leasehold.leasing.deciding.allocations import held_by
@@ -26,6 +24,8 @@ from leasehold.leasing.deciding.flags import with_flags
 from leasehold.leasing.deciding.promised import AllocationChange, Promised
 from leasehold.leasing.deciding.rebinding_search import RoomMade
 from leasehold.leasing.delete import delete_lease
+from leasehold.leasing.maintenance.model import Concerned, LeaseFate, MaintenanceConflictError, OnConflict
+from leasehold.leasing.maintenance.plan import Moved, Planning
 from leasehold.leasing.resources.survey import any_broken
 from leasehold.leasing.room.rebinding import Rebinding
 from leasehold.leasing.unit import PLAIN
@@ -49,10 +49,10 @@ if TYPE_CHECKING:
 
     from leasehold.calendar.eligible import Eligible
     from leasehold.calendar.snapshot import Snapshot
-    from leasehold.features.maintenance.model import MaintenanceDraft
     from leasehold.leasing.deciding.flags import Flags
     from leasehold.leasing.deciding.mending import Mending
     from leasehold.leasing.locks import Locks
+    from leasehold.leasing.maintenance.model import MaintenanceDraft
     from leasehold.leasing.service import Service
     from leasehold.leasing.unit import Unit
     from leasehold.model.caller import Caller

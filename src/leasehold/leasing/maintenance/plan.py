@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from leasehold.features.maintenance.model import Concerned, LeaseFate
 from leasehold.leasing.deciding.allocations import held_by
 from leasehold.leasing.deciding.decide import promised_window
 from leasehold.leasing.deciding.mending import HealTerms, PluginBugError, mend
+from leasehold.leasing.maintenance.model import Concerned, LeaseFate
 from leasehold.leasing.room.mending_room import MadeRoom, made_room
 from leasehold.model.states import EventType, LeaseStatus
 from leasehold.model.terms.heal_policy import HealPolicy

@@ -77,7 +77,7 @@ def test_only_administrators_make_end_and_move_windows(operator: Client, client:
         ({"hosts": ["nobody"]}, "hosts"),
         ({"hosts": []}, "hosts"),
         ({"hosts": ["x"] * 1001}, "hosts"),
-        ({"on_conflict": "force"}, "on_conflict"),
+        ({"on_conflict": "break"}, "on_conflict"),
         ({"end_date": "2031-05-02 09:00"}, "end_date"),
         ({"start_date": "2031-04-02 09:00"}, "start_date"),
         ({"force": True}, None),

@@ -130,6 +130,22 @@ def test_a_lease_that_finds_no_other_host_refuses_the_window(world: World) -> No
     assert world.maintain(label, start=2, end=3)
 
 
+def test_by_force_a_lease_that_finds_no_other_host_loses_one_and_gets_another_when_there_is_one(world: World) -> None:
+    lease = world.lease(hosts(5), start=0.5, end=3)
+    (label, *_) = sorted(world.holds(lease))
+    assert fates(refused(world, label, start=2, end=3, on_conflict="warn")) == {lease.id: "stuck"}
+    window = world.maintain(label, start=2, end=3, on_conflict="force")
+    assert (len(world.holds(lease)), world.part(lease).missing, world.get(lease).degraded) == (4, 1, True)
+    assert (request_of(window).moved, request_of(window).warned) == ((), (lease.id,))
+    told = [kind for kind, _ in world.told(lease)]
+    assert ("lease.maintenance" in told, "lease.degraded" in told, "lease.moved" in told) == (True, True, False)
+    world.enrol("cmp-05")
+    world.heal()
+    assert "cmp-05" in world.holds(lease)
+    assert not world.get(lease).degraded
+    audit(world)
+
+
 def test_a_lease_that_has_started_stays_and_its_owner_is_warned(world: World) -> None:
     lease = world.active(hosts(), end=4)
     (label,) = world.holds(lease)
@@ -249,13 +265,13 @@ def test_a_refusal_names_the_word_that_works(world: World) -> None:
     for labels, said in (
         ([label], "or the on_conflict `move`"),
         ([label, "cmp-01"], "or the on_conflict `warn`"),
-        (["cmp-06"], "other hosts."),
-        (["cmp-06", "cmp-01"], "other hosts."),
+        (["cmp-06"], "or the on_conflict `force`"),
+        (["cmp-06", "cmp-01"], "or the on_conflict `force`"),
     ):
         for on_conflict in ("refuse", "move") if "cmp-01" in labels else ("refuse",):
             message = refused(world, *labels, start=1, end=3, on_conflict=on_conflict).message
             assert said in message
-            assert message.count("`") == 2 * ("on_conflict" in said)
+            assert message.count("`") == 2
     assert world.maintain(label, "cmp-01", start=1, end=3, on_conflict="warn")
     assert world.status(started) == "ACTIVE"
 

@@ -24,6 +24,8 @@ class OnConflict(StrEnum):
     """Give the leases other hosts; refuse the window if one of them has started, or finds none."""
     WARN = "warn"
     """The same, but leases that have started stay where they are, and their owners are warned."""
+    FORCE = "force"
+    """The same, and leases that find no other hosts lose these, and are told; healing finds them others later."""
 
 
 class LeaseFate(StrEnum):
@@ -35,17 +37,19 @@ class LeaseFate(StrEnum):
     """It has started, so it is not moved."""
     STUCK = "stuck"
     """It has not started, and finds no other hosts; or it is an offer, which keeps what it shows."""
+    LOSES = "loses"
+    """It has not started, and loses hosts for which it finds no others."""
 
     def allowed(self, on_conflict: OnConflict) -> bool:
         """Say whether the window may be made although a lease has this fate."""
         if self is LeaseFate.MOVES:
             return on_conflict is not OnConflict.REFUSE
-        return self is LeaseFate.STARTED and on_conflict is OnConflict.WARN
+        return on_conflict is OnConflict.FORCE or (self is LeaseFate.STARTED and on_conflict is OnConflict.WARN)
 
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceDraft:
-    """A requested window, with the ids of its hosts."""
+    """A requested window, with the ids of its hosts; one that is open-ended ends at OPEN_END."""
 
     name: str
     start: datetime

@@ -31,11 +31,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A lease that gets other hosts: what changes for its reservations, by their ids, and which leases make room."""
+    """A lease that gets other hosts: what changes for its reservations, by their ids, and which leases make room.
+
+    `loses` says that there are fewer than it had.
+    """
 
     lease: Lease
     mended: Mapping[str, Mending]
     room: Sequence[Move]
+
+    @property
+    def loses(self) -> bool:
+        """Whether a reservation has less than before."""
+        return any(_less(part, self.mended[part.id]) for part in self.lease.reservations if part.id in self.mended)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +59,8 @@ class _Sight:
 class Planning:
     """A window on these resources from now on, `ahead`. `rebinding` leaves the leases on them alone: they move anyway.
 
-    `budget` bounds the decision, and `looking` how long it looks for leases that make room.
+    `budget` bounds the decision, and `looking` how long it looks for leases that make room. With `force` a lease loses
+    what nothing takes the place of.
     """
 
     numbers: Collection[int]
@@ -59,6 +68,7 @@ class Planning:
     rebinding: Rebinding
     budget: Budget
     looking: Budget
+    force: bool = False
 
     def plan(self, there: Sequence[Lease], view: Snapshot) -> tuple[list[Moved], list[Concerned]]:
         """Return how the leases move that are there, and what becomes of each; `view` has the window booked.
@@ -76,11 +86,14 @@ class Planning:
                 fates.append(Concerned(lease, LeaseFate.STARTED))
                 continue
             found = None if stays else self._moved(lease, sight)
-            fates.append(Concerned(lease, LeaseFate.STUCK if found is None else LeaseFate.MOVES))
-            if found is not None:
-                mended, sight = found
-                moves.append(Moved(lease, mended, sight.room))
-                sight = replace(sight, room=())
+            if found is None:
+                fates.append(Concerned(lease, LeaseFate.STUCK))
+                continue
+            mended, sight = found
+            move = Moved(lease, mended, sight.room)
+            fates.append(Concerned(lease, LeaseFate.LOSES if move.loses else LeaseFate.MOVES))
+            moves.append(move)
+            sight = replace(sight, room=())
         return moves, fates
 
     def _moved(self, lease: Lease, sight: _Sight) -> tuple[dict[str, Mending], _Sight] | None:
@@ -112,9 +125,11 @@ class Planning:
         if type_ is None:
             return None
         mending = mend(lease, part, type_.kind, sight.view, terms)
-        if (mending.flags.missing or 0) <= (part.missing or 0):
+        if not _less(part, mending):
             return MadeRoom(mending, sight.view, ())
-        return made_room(sight.rebinding, lease, part, mending, {MaintenanceKind.pool: sight.view}, terms, self.looking)
+        pools = {MaintenanceKind.pool: sight.view}
+        made = made_room(sight.rebinding, lease, part, mending, pools, terms, self.looking)
+        return MadeRoom(mending, sight.view, ()) if made is None and self.force else made
 
     @property
     def _service(self) -> Service:
@@ -123,6 +138,10 @@ class Planning:
     @property
     def _now(self) -> datetime:
         return self.rebinding.locks.now
+
+
+def _less(part: Reservation, mending: Mending) -> bool:
+    return (mending.flags.missing or 0) > (part.missing or 0)
 
 
 def _has_started(lease: Lease) -> bool:

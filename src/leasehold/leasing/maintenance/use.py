@@ -28,7 +28,7 @@ from leasehold.leasing.maintenance.model import Concerned, LeaseFate, Maintenanc
 from leasehold.leasing.maintenance.plan import Moved, Planning
 from leasehold.leasing.resources.survey import any_broken
 from leasehold.leasing.room.rebinding import Rebinding
-from leasehold.leasing.unit import PLAIN
+from leasehold.leasing.unit import Order
 from leasehold.metrics.decision import decision
 from leasehold.model.allocation import Pick
 from leasehold.model.draft import LeaseDraft
@@ -39,6 +39,7 @@ from leasehold.model.reservation import Reservation
 from leasehold.model.resource import MAINTENANCE
 from leasehold.model.segment import Cause
 from leasehold.model.states import EventStatus, EventType, LeaseStatus
+from leasehold.model.windows import OPEN_END
 from leasehold.resource_types.maintenance.kind import MaintenanceKind, MaintenanceRequest
 
 if TYPE_CHECKING:
@@ -49,12 +50,13 @@ if TYPE_CHECKING:
 
     from leasehold.calendar.eligible import Eligible
     from leasehold.calendar.snapshot import Snapshot
+    from leasehold.leasing.deciding.decision import News
     from leasehold.leasing.deciding.flags import Flags
     from leasehold.leasing.deciding.mending import Mending
     from leasehold.leasing.locks import Locks
     from leasehold.leasing.maintenance.model import MaintenanceDraft
     from leasehold.leasing.service import Service
-    from leasehold.leasing.unit import Unit
+    from leasehold.leasing.unit import Along, Unit
     from leasehold.model.caller import Caller
     from leasehold.model.resource import Resource
     from leasehold.model.windows import Window
@@ -65,13 +67,14 @@ _KIND = MaintenanceKind()
 _INSTEAD = {
     OnConflict.MOVE: ", or the on_conflict `move`, which moves the leases",
     OnConflict.WARN: ", or the on_conflict `warn`, which leaves those that have started and warns their owners",
+    OnConflict.FORCE: ", or the on_conflict `force`, which takes the hosts from those that find no others as well",
 }
 """What a refusal offers besides, where it would be granted with this word."""
 
 
 @decision("maintenance")
-def make_maintenance(service: Service, caller: Caller, draft: MaintenanceDraft) -> Lease:
-    """Make the window and return its lease, or raise and change nothing.
+def make_maintenance(service: Service, caller: Caller, draft: MaintenanceDraft, along: Along | None = None) -> Lease:
+    """Make the window and return its lease, or raise and change nothing; `along` is done in the same transaction.
 
     Raises InvalidInputError for hosts that are not enrolled and for dates, MaintenanceConflictError if leases have the
     hosts and `on_conflict` does not say that they may, and TakesTooLongError.
@@ -83,7 +86,7 @@ def make_maintenance(service: Service, caller: Caller, draft: MaintenanceDraft) 
         message = f"There is no host with the id {unknown[0][:80]!r}; GET /v1/os-hosts lists those that are enrolled."
         raise InvalidInputError(message, field="hosts")
     hosts = [enrolled[ident] for ident in dict.fromkeys(draft.hosts)]
-    return carry_out(service, PLAIN, _Making(caller, draft, hosts))
+    return carry_out(service, Order(along=along), _Making(caller, draft, hosts))
 
 
 def get_maintenance(service: Service, ident: str) -> Lease:
@@ -110,7 +113,8 @@ class _Making:
 
     def __call__(self, unit: Unit) -> Decision:
         locks = unit.lock({_KIND.pool})
-        window = asked_window(LeaseDraft(self.draft.name, self.draft.start, self.draft.end), locks.now)
+        dates = LeaseDraft(self.draft.name, self.draft.start, self.draft.end, open_ended=self.draft.end == OPEN_END)
+        window = asked_window(dates, locks.now)
         ahead = promised_window(window.start, window.end, locks.now)
         # All leases are locked here, in the order of their ids. Who changes allocations holds the pool's lock.
         ids = leases_within(unit.connection, self._numbers, ahead)
@@ -124,13 +128,14 @@ class _Making:
             rebinding = Rebinding(unit.service, locks, frozenset(each.id for each in there))
             moves, fates = self._plan(there, view, ahead, rebinding)
         self._check(fates)
-        warned = _to_warn(unit.connection, [each.lease for each in fates if each.fate is LeaseFate.STARTED], ahead)
-        lease = self._lease(window, [each.lease for each in moves], warned, locks.now)
+        stay = [each.lease for each in fates if each.fate in (LeaseFate.STARTED, LeaseFate.STUCK)]
+        warned = _to_warn(unit.connection, stay, ahead)
+        losing = [each.lease for each in moves if each.loses]
+        lease = self._lease(window, [each.lease for each in moves if not each.loses], [*losing, *warned], locks.now)
         asked = Asked(_KIND, request_of(lease))
         room = RoomMade([self._picks], tuple(move for each in moves for move in each.room))
         # Owners learn when the window is, and not which hosts are in it.
-        dates = {"start_date": window.start.isoformat(), "end_date": window.end.isoformat()}
-        told = (LeaseNews.MAINTENANCE, {"maintenance": dates})
+        told = {"start_date": window.start.isoformat(), "end_date": window.end.isoformat()}
         return Decision(
             locks=locks,
             lease=lease,
@@ -138,8 +143,8 @@ class _Making:
             news=["lease.create"],
             due=locks.now,
             also=[
-                *(_moved(unit, locks, each, dates) for each in moves),
-                *(Decision(locks=locks, lease=each, before=each, news=[told]) for each in warned),
+                *(_moved(unit, locks, each, told) for each in moves),
+                *(Decision(locks=locks, lease=each, before=each, news=[_warning(told)]) for each in warned),
             ],
         )
 
@@ -170,7 +175,8 @@ class _Making:
         service = rebinding.service
         budget = service.budget()
         looking = budget.part(service.settings.leases.rebinding_seconds)
-        return Planning(self._numbers, ahead, rebinding, budget, looking).plan(there, view)
+        force = self.draft.on_conflict is OnConflict.FORCE
+        return Planning(self._numbers, ahead, rebinding, budget, looking, force=force).plan(there, view)
 
     def _check(self, fates: Sequence[Concerned]) -> None:
         """Raise MaintenanceConflictError unless each lease may have its fate."""
@@ -223,6 +229,10 @@ class _Making:
         )
 
 
+def _warning(dates: Mapping[str, str]) -> News:
+    return LeaseNews.MAINTENANCE, {"maintenance": dates}
+
+
 def _moved(unit: Unit, locks: Locks, move: Moved, dates: Mapping[str, str]) -> Decision:
     """Return that a lease has other hosts, as healing would give it."""
     lease = move.lease
@@ -234,7 +244,7 @@ def _moved(unit: Unit, locks: Locks, move: Moved, dates: Mapping[str, str]) -> D
         before=lease,
         writes=[partial(_write_move, lease, parts[ident], each) for ident, each in move.mended.items()],
         rereads=True,
-        news=[(LeaseNews.MOVED, {"maintenance": dates})],
+        news=[_warning(dates) if move.loses else (LeaseNews.MOVED, {"maintenance": dates})],
         due=locks.now,
     )
 

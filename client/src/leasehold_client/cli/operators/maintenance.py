@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from leasehold_client.maintenance import Maintenance
 
+ON_CONFLICT = ("refuse", "move", "warn", "force")
 _KIND: ThingKind[Maintenance] = ThingKind(
     "maintenance",
     "/maintenances",
@@ -56,9 +57,9 @@ class CreateMaintenance(TalkingShow):
         add_dates(parser, self.clock)
         parser.add_argument(
             "--on-conflict",
-            choices=["refuse", "move", "warn"],
+            choices=ON_CONFLICT,
             help="if leases have the hosts: refuse the window (default), move those that have not started, or also warn"
-            " the owners of those that have",
+            " the owners of those that have, or also take the hosts from those that find no others",
         )
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:

@@ -239,6 +239,17 @@ def operators(run: Run, _client: Client) -> None:
     run("power", "list")
     run("power", "margin", "list")
     run("power", "report", "--from", "2 d ago")
+    size = ("--vcpus", "8", "--memory", "1024", "--promise")
+    run("capacity", "increase", "march", "--host", "march-01", "--from", "in 30 d", *size, "--property", "a=b")
+    run("capacity", "list")
+    run("capacity", "show", "march")
+    run("capacity", "set", "march", "--from", "in 31 d")
+    run("capacity", "arrived", "march", status=1)
+    run("capacity", "delete", "march", "--force")
+    run("capacity", "decrease", "old", "--host", "cmp-07", "--from", "in 40 d", "--until", "in 41 d")
+    run("capacity", "reserve", "spare", "--percent", "10", "--from", "in 50 d")
+    run("capacity", "delete", "old")
+    run("capacity", "delete", "spare")
     # No class of machines is configured.
     run("power", "set", "cmp-07", "--class", "box", "--address", "cmp-07", status=1)
     for verb in ("show", "wake", "unset"):

@@ -376,7 +376,7 @@ def test_every_answer_is_described(admin: Client, service: Service, document: di
     for kind, shown in zip((LEASES, *V1), (lease, host, address), strict=True):
         walk.change_and_remove(kind, shown["id"])
     if version >= "1.2":
-        walk_swap(walk)
+        walk_swap(walk, version)
         sequence_events(service)
         walk_resources(walk)
     if version >= "1.3":
@@ -446,7 +446,7 @@ def walk_alarms(walk: Walk) -> None:
     walk.ask("GET", one, status=404, alarm_id=made["id"])
 
 
-def walk_swap(walk: Walk) -> None:
+def walk_swap(walk: Walk, version: str) -> None:
     """Swap the host of a lease, and ask which one it has."""
     names = {
         walk.ask("POST", "/v1/os-hosts", {"name": name}, status=201)["host"]["id"] for name in ("cmp-01", "cmp-02")
@@ -459,7 +459,7 @@ def walk_swap(walk: Walk) -> None:
     (part,) = walk.ask("GET", "/v1/leases/{lease_id}/resources", lease_id=lease["id"])["reservations"]
     assert part["reservation_id"] == lease["reservations"][0]["id"]
     (held,) = part["resources"]
-    check_fields(held, HOLDING)
+    check_fields(held, HOLDING | ({"expected_at": type(None)} if version >= "1.3" else {}))
     assert (held["name"], held["id"] in names) == ("cmp-02", True)
     allocations = walk.ask("GET", "/v1/os-hosts/allocations")["allocations"]
     assert [len(each["reservations"]) for each in allocations] == [0, 1]
@@ -597,12 +597,29 @@ def walk_operators(walk: Walk) -> None:
     walk.ask("GET", f"{TYPE}/candidates", resource_type="physical:host")
     walk.ask("GET", "/v1/audit")
     walk.ask("POST", "/v1/audit", status=202)
+    walk_capacity(walk)
     machine, described = "/v1/power/hosts/{host_id}", {"power_class": "box", "address": "node-1"}
     assert walk.ask("PUT", machine, described, status=400, host_id="1")["field"] == "power_class"
     for method, path, status in (("GET", machine, 404), ("DELETE", machine, 404), ("POST", f"{machine}/wake", 404)):
         walk.ask(method, path, status=status, host_id="1")
     for path, key in (("hosts", "machines"), ("margins", "margins"), ("report", "report")):
         assert walk.ask("GET", f"/v1/power/{path}") == {key: []}
+
+
+def walk_capacity(walk: Walk) -> None:
+    """Plan a host, put it off, fail to enrol it, and hold another one back."""
+    coming = {"name": "n", "start_date": "2033-01-01 10:00", "hosts": ["node-1"], "vcpus": 1, "memory_mb": 1}
+    ident = walk.ask("POST", "/v1/capacity/increases", {**coming, "promise": True}, status=201)["change"]["id"]
+    one = "/v1/capacity/changes/{change_id}"
+    assert walk.ask("PUT", one, {"start_date": "2033-02-01 10:00"}, change_id=ident)["change"]["delays"] == 1
+    walk.ask("POST", f"{one}/arrived", {}, status=404, change_id=ident)
+    walk.ask("GET", one, change_id=ident)
+    walk.ask("DELETE", one, status=204, change_id=ident)
+    gone = {"name": "n", "start_date": "2033-01-01 10:00", "hosts": ["1"]}
+    walk.ask("POST", "/v1/capacity/decreases", gone, status=201)
+    walk.ask("POST", "/v1/capacity/reserves", {"name": "n", "start_date": "2033-01-01 10:00", "percent": 1}, status=201)
+    for each in walk.ask("GET", "/v1/capacity/changes")["changes"]:
+        walk.ask("DELETE", one, status=204, change_id=each["id"])
 
 
 def walk_drop(walk: Walk) -> None:

@@ -90,6 +90,10 @@ EXPECTED: Mapping[str, Let] = {
     "leasehold:refusals:get": ADMINS,
     "leasehold:power:get": ADMINS,
     "leasehold:power:put": ADMINS,
+    "leasehold:capacity:get": ADMINS,
+    "leasehold:capacity:post": ADMINS,
+    "leasehold:capacity:put": ADMINS,
+    "leasehold:capacity:delete": ADMINS,
     "leasehold:forecast:get": ADMINS,
     "leasehold:availability:search": READERS,
     "leasehold:availability:get_properties": READERS,
@@ -177,6 +181,7 @@ class Site:
     server: str = ""
     owned: str = ""
     enrolled: list[str] = field(default_factory=list)
+    planned: list[str] = field(default_factory=list)
 
     def path(self, route: Route) -> str:
         """Return the path of a lease, host or address that no request used before."""
@@ -209,7 +214,7 @@ class Site:
         return route.path.format(**ids)
 
     def of_newest(self, route: Route) -> dict[str, str]:
-        """Return the ids of a new feed, template, flexible lease or published offer, or of a lease on what is owned."""
+        """Return the ids of something new of what projects or operators make, or of a lease on what is owned."""
         if "feed_id" in route.path or "token" in route.path:
             feed = self.owner.ask("POST", "/v1/feeds", {}, headers=V1_3).json["feed"]
             return {"feed_id": feed["id"], "token": feed["url"].rpartition("/")[2].removesuffix(".ics")}
@@ -219,10 +224,22 @@ class Site:
         if "flexible_id" in route.path:
             made = self.owner.ask("POST", "/v1/flexible-leases", FLEXIBLE, headers=V1_3)
             return {"flexible_id": made.json["flexible_lease"]["id"]}
+        if "change_id" in route.path:
+            made = self.admin.but(version="1.3").ask("POST", "/v1/capacity/increases", self.new_increase())
+            return {"change_id": made.json["change"]["id"]}
         if "published_id" in route.path:
             made = self.admin.but(version="1.3").ask("POST", "/v1/published-offers", self.new_publication())
             return {"published_id": made.json["published_offer"]["id"]}
         return {"owned_id": self.on_owned_host()} if "owned_id" in route.path else {}
+
+    def new_increase(self) -> dict[str, Any]:
+        """Return a host to come, of a name that no request used before."""
+        self.planned.append(f"planned-{next(self.days)}")
+        return {"name": "n", "start_date": "2033-01-01 10:00", "hosts": self.planned[-1:], "vcpus": 1, "memory_mb": 1}
+
+    def arrival(self) -> dict[str, Any]:
+        """Say that the host that was planned last is there."""
+        return {"hosts": {self.planned[-1]: self.new_host()["name"]}}
 
     def offer(self) -> str:
         """Return a new offer; those before it are given up, because a project may have few."""
@@ -341,6 +358,11 @@ BODIES: Mapping[tuple[str, str], Callable[[Site], Any]] = {
     ("PATCH", "/v1/os-hosts/properties/{name}"): lambda _: {"private": True},
     ("POST", "/v1/floatingips"): Site.new_address,
     ("POST", "/v1/maintenances"): Site.new_window,
+    ("POST", "/v1/capacity/increases"): Site.new_increase,
+    ("POST", "/v1/capacity/decreases"): Site.new_window,
+    ("POST", "/v1/capacity/reserves"): lambda _: {"name": "spare", "amount": 1},
+    ("PUT", "/v1/capacity/changes/{change_id}"): lambda _: {"promise": False},
+    ("POST", "/v1/capacity/changes/{change_id}/arrived"): Site.arrival,
     ("POST", "/v1/resources/{resource_type}"): Site.new_host,
     ("PUT", "/v1/resources/{resource_type}/{resource_id}"): lambda _: {"properties": {"rack": "b2"}},
     ("PATCH", "/v1/resources/{resource_type}/properties/{name}"): lambda _: {"private": True},
@@ -500,6 +522,7 @@ IDS = (
     "published_id",
     "host_id",
     "maintenance_id",
+    "change_id",
     "floatingip_id",
     "name",
     "resource_type",

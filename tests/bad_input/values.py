@@ -12,13 +12,16 @@ from tests.bad_input.refusal import (
     ADDRESS_TYPE,
     ADDRESSES,
     ALARMS,
+    CHANGE,
     CLAIMS,
+    DECREASES,
     EVERYWHERE,
     FEEDS,
     FLEXIBLE,
     FLEXIBLES,
     HOST,
     HOSTS,
+    INCREASES,
     LEASE,
     LEASES,
     MACHINE,
@@ -27,6 +30,7 @@ from tests.bad_input.refusal import (
     PROPERTIES,
     PUBLISHED,
     REPLAY,
+    RESERVES,
     RESOURCE,
     SEARCH,
     SERIES,
@@ -127,6 +131,18 @@ OF_MACHINE: Mapping[str, Values] = {
     "power_class": [None, "", "none-such", "x" * 65, *NO_TEXT],
     "address": [None, "", " ", "-o", "--help", "a b", "a\nb", "$(reboot)", "x" * 256, *NO_TEXT],
     "kept_on": NO_BOOLEAN,
+}
+
+
+COMING = {"name": "n", "start_date": "2033-01-01 10:00", "hosts": ["node-1"], "vcpus": 1, "memory_mb": 1}
+OF_INCREASE: Mapping[str, Values] = {
+    "name": [None, *NO_NAME],
+    "start_date": [None, "", *NO_DATE_TEXT, *WRONG_ISO, *NO_TEXT],
+    "hosts": [[], ["a", "a"], [" a"], ["x" * 256], ["x"] * 1001, *NO_TEXT],
+    "vcpus": [None, 0, -1, 2**31, *OBJECTS],
+    "memory_mb": [None, 0, -1, 2**31, *OBJECTS],
+    "local_gb": [-1, 2**31, *OBJECTS],
+    "promise": NO_BOOLEAN,
 }
 
 
@@ -314,8 +330,9 @@ IN_WINDOW = {
     "name": [None, *NO_NAME],
     **dict.fromkeys(("start_date", "end_date"), NO_WINDOW_DATE),
     "duration_seconds": NO_SPAN,
-    "on_conflict": [None, "", "force", "Move", "x" * 10_000, *NO_TEXT],
+    "on_conflict": [None, "", "Force", "Move", "x" * 10_000, *NO_TEXT],
 }
+IN_DECREASE = {key: values for key, values in IN_WINDOW.items() if key not in ("duration_seconds", "end_date")}
 NO_RULE: Values = [None, "", "daily", "FREQ=DAILY", "FREQ=DAILY;COUNT=0", "x" * 501, *NO_TEXT]
 NO_ZONE: Values = [None, "", "Berlin", "../etc/passwd", "x" * 65, *NO_TEXT]
 DAILY = {**VALID, "rule": "FREQ=DAILY;COUNT=2"}
@@ -420,6 +437,13 @@ PLACES: list[Place] = [
     *places("POST", HOSTS, {}, {"id": [1.5, True, "x" * 256, *OBJECTS]}),
     *places("PUT", HOST, {}, {"rack": NO_PROPERTY, "name": WORD}),
     *places("PUT", MACHINE, {"power_class": "box", "address": "node-1"}, OF_MACHINE),
+    *places("POST", INCREASES, COMING, OF_INCREASE),
+    *places("POST", DECREASES, {**VALID, "hosts": ["5"]}, IN_DECREASE),
+    *places(
+        "POST", RESERVES, {"name": "n", "amount": 1}, {"amount": [1001, *NO_AMOUNT], "percent": [101, *NO_AMOUNT[1:]]}
+    ),
+    *places("PUT", CHANGE, {}, {"promise": NO_BOOLEAN[1:], "amount": [1001, *NO_AMOUNT[1:]]}),
+    *places("POST", f"{CHANGE}/arrived", {}, {"hosts": [[], "x", 1]}),
     *places("PATCH", f"{PROPERTIES}/{{name}}", {}, {"private": NO_BOOLEAN}),
     *places("POST", ADDRESSES, NEW_ADDRESS, {"floating_network_id": NO_NETWORK}),
     *places("POST", ADDRESSES, NETWORK, {"floating_ip_address": NO_ADDRESS}),

@@ -139,6 +139,19 @@ def test_members_are_told_nothing_of_what_is_expected(browser: Browser, service:
         assert "past weeks" not in browser.text()
 
 
+def test_what_is_planned_is_listed(browser: Browser, service: Program) -> None:
+    march = {"name": "nodes of March", "start_date": "2133-03-01T08:00:00Z", "hosts": ["march-01", "march-02"]}
+    size = {"vcpus": 64, "memory_mb": 524288, "promise": True}
+    made = ask(service, "capacity/increases", "POST", {**march, **size})["change"]
+    try:
+        operator(browser, service)
+        browser.until(partial(says, browser, "nodes of March: hosts come, planned"))
+        assert "Planned changes of capacity" in browser.text()
+        assert "for ever" in browser.text()
+    finally:
+        ask(service, f"capacity/changes/{made['id']}", "DELETE")
+
+
 @contextmanager
 def held_for_weeks(service: Program, weeks: int, count: int) -> Iterator[None]:
     """Let so many hosts have been held for the last weeks, and never after the block."""

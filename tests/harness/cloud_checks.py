@@ -79,11 +79,11 @@ def _wanted(tables: Tables, kinds: Sequence[str], statuses: Sequence[str]) -> di
 
 
 def _enrolled(tables: Tables) -> dict[str, str]:
-    """Return the hypervisor names of the enrolled hosts, by service name."""
+    """Return the hypervisor names of the enrolled hosts that the cloud has, by service name."""
     return {
         row.attributes["service_name"]: row.attributes["hypervisor_hostname"]
         for row in tables["resources"]
-        if row.type == "physical:host" and row.deleted_at is None
+        if row.type == "physical:host" and row.deleted_at is None and row.health != "planned"
     }
 
 
@@ -92,7 +92,10 @@ def _pooled(tables: Tables) -> set[str]:
     return {
         row.attributes["service_name"]
         for row in tables["resources"]
-        if row.type == "physical:host" and row.deleted_at is None and row.membership in (None, "reservation")
+        if row.type == "physical:host"
+        and row.deleted_at is None
+        and row.health != "planned"
+        and row.membership in (None, "reservation")
     }
 
 

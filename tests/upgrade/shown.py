@@ -54,6 +54,8 @@ NEWER = {
     r"1\.3 /v1/series\S* /.*/occurrences/\d+/planned": "1.0.0 has the key",
     r"1\.3 /v1/leases/\S+/history /changes/e\d+/changes": "1.0.0 has another order of the keys of one change",
     r"1\.3 /v1/availability/properties /properties/region/.*": "1.0.0 has the property",
+    r"1\.3 /v1/capacity/changes /changes": "1.0.0 has the route",
+    r"1\.3 /v1/(leases|offers)/\S+ /reservations/.*/expected_at": "1.0.0 has the key",
     r"1\.3 /v1/power/(hosts|margins|report) /(machines|margins|report)": "1.0.0 has the routes",
     r"1\.3 \S+ /.*[/ ](notice_seconds|taken_back_at)(/\w+)?": "1.0.0 has no notices",
     r"1\.3 /v1/timeline /timeline/states": "1.0.0 has a state more, the last one",

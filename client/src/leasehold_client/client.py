@@ -20,6 +20,7 @@ from leasehold_client.lease import Leases
 from leasehold_client.maintenance import Maintenances
 from leasehold_client.offer import Offers
 from leasehold_client.owned_resource import OwnedResources
+from leasehold_client.planned_capacity import PlannedCapacity
 from leasehold_client.power import Power
 from leasehold_client.property import Properties
 from leasehold_client.published_offer import PublishedOffers
@@ -75,6 +76,7 @@ class Client:
         self.owned_resources = OwnedResources(transport)
         self.published_offers = PublishedOffers(transport)
         self.audit = Audit(transport)
+        self.planned_capacity = PlannedCapacity(transport)
         self.power = Power(transport)
         self.refusals = Refusals(transport)
         self.forecasts = Forecasts(transport)

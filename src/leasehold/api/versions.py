@@ -155,6 +155,10 @@ HISTORY: Mapping[Version, str] = {
   and `DELETE` of one say how it is switched, and `POST .../wake` wakes it. `GET /v1/power/margins` says how long they
   take, and `GET /v1/power/report` what that saves, and how many requests it delayed. The health of a host that is off
   so is `asleep`.
+* `POST /v1/capacity/increases` plans hosts that will be there from or until a date, `POST /v1/capacity/decreases` takes
+  hosts away from a date on, and `POST /v1/capacity/reserves` holds some back; `GET /v1/capacity/changes` shows all of
+  them. The health of a host that is not there yet is `planned`, and what a lease has says when it is expected
+  (`expected_at`). `on_conflict` of a maintenance window may be `force`.
 * `GET /v1/refusals` counts for administrators how many requests were refused in each hour, why, and how many more
   hosts, instances or addresses would have granted them.
 * `GET /v1/resources/{resource_type}/candidates` shows administrators what the cloud has and could be enrolled.
@@ -201,6 +205,7 @@ DEFAULT_PROPERTIES = V1_3
 LAYOUTS = V1_3
 PAST = V1_3
 SUB_LEASES = V1_3
+PLANNED = V1_3
 
 SYNTAX = re.compile(r"([1-9]\d{0,8})\.(0|[1-9]\d{0,8})", re.ASCII)
 

@@ -34,6 +34,7 @@ NAMES: Final = (
     "lending",
     "maintenance",
     "owned_resource",
+    "planned_capacity",
     "power",
     "preemption",
     "refusal",

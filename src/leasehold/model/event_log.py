@@ -56,6 +56,7 @@ class LeaseNews(StrEnum):
     TIMED_OUT = "lease.timedout"
     NO_SHOW_WARNED = "lease.no_show_warned"
     NO_SHOW_RELEASED = "lease.no_show_released"
+    CAPACITY_LATE = "lease.capacity_late"
 
 
 class ResourceNews(StrEnum):

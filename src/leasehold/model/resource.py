@@ -40,11 +40,16 @@ class Health(StrEnum):
     """Down for at least the grace period: other hosts replace it in its allocations."""
     ASLEEP = "asleep"
     """Off on purpose: it keeps what is promised on it, and gets new allocations that it is ready for (`Waking`)."""
+    PLANNED = "planned"
+    """The cloud does not have it yet: it is expected, and gets allocations from then on (`Waking`, decision 0146)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waking:
-    """How soon a resource that is asleep is ready: it `takes` so long from `begun` on, None: from when it is woken."""
+    """How soon a resource that is asleep is ready: it `takes` so long from `begun` on, None: from when it is woken.
+
+    One that is planned is expected at `begun`, and takes no time.
+    """
 
     takes: timedelta
     begun: datetime | None = None
@@ -122,7 +127,8 @@ class Resource:
     `membership_reason` is why the last draw failed; None if none has failed since. `held_for` is the best-effort lease
     that it is held for: no other lease may be promised it (decision 0060). `projects` are those that may use it, None
     for all: nobody else is promised it, or told of it (decision 0077). `owner` is the one of them that it belongs to
-    (decision 0108). `region` is the region of this service. `waking` is how soon it is ready, None unless it is asleep.
+    (decision 0108). `region` is the region of this service. `waking` is how soon it is ready, None unless it is asleep
+    or planned.
     """
 
     number: int
@@ -176,6 +182,11 @@ class Resource:
     def open_to(self, project_id: str) -> bool:
         """Say whether a project may use it."""
         return self.projects is None or project_id in self.projects
+
+    @property
+    def expected_at(self) -> datetime | None:
+        """When the cloud is expected to have it; None: it has it."""
+        return self.waking.begun if self.waking is not None and self.health is Health.PLANNED else None
 
     @property
     def label(self) -> str:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from leasehold.api.versions import V1_3
 from leasehold.api.views.holding import show_holdings
 from leasehold.leasing.reading.holding import list_holdings
 from leasehold.leasing.reading.queries import each_lease
@@ -114,7 +115,7 @@ class History:
         """Compare what every lease shows with the rows of the database; return how many resources were shown."""
         tables, count = read_tables(self.world.engine), 0
         for lease in map(self.world.get, list(each_lease(self.world.service, None))):
-            shown = show_holdings(lease, list_holdings(self.world.service, lease, EVERYTHING))
+            shown = show_holdings(lease, list_holdings(self.world.service, lease, EVERYTHING), V1_3)
             rows = [row for row in tables["allocations"] if row.lease_id == lease.id and row.released_at is None]
             resources = {row.id: tables.resource(row.resource_number) for row in rows}
             assert {each["reservation_id"]: [plain(one) for one in each["resources"]] for each in shown} == {
@@ -135,7 +136,7 @@ class History:
                 ]
                 for part in lease.reservations
             }
-            said = json.dumps(show_holdings(lease, list_holdings(self.world.service, lease, MEMBER)))
+            said = json.dumps(show_holdings(lease, list_holdings(self.world.service, lease, MEMBER), V1_3))
             assert not [name for name in HOSTS if name in said]
             count += len(rows)
         return count

@@ -22,7 +22,7 @@ from leasehold_client.cli.leases.lease_create import CreateLease
 from leasehold_client.cli.leases.lease_history import ShowHistory
 from leasehold_client.cli.leases.lease_resources import ListHoldings
 from leasehold_client.cli.notices import alarm, feed, subscription
-from leasehold_client.cli.operators import audit, forecast, maintenance, power, refusal
+from leasehold_client.cli.operators import audit, forecast, maintenance, planned_capacity, power, refusal
 from leasehold_client.cli.resources import allocation, floating_ip, host, host_property, owned_resource, resource
 
 if TYPE_CHECKING:
@@ -124,6 +124,14 @@ OURS: dict[str, type[Command]] = {
     "audit show": audit.ShowAudit,
     "audit start": audit.StartAudit,
     "refusal list": refusal.ListRefusals,
+    "capacity list": planned_capacity.ListChanges,
+    "capacity show": planned_capacity.ShowChange,
+    "capacity increase": planned_capacity.Increase,
+    "capacity decrease": planned_capacity.Decrease,
+    "capacity reserve": planned_capacity.Reserve,
+    "capacity set": planned_capacity.ChangeChange,
+    "capacity arrived": planned_capacity.Arrived,
+    "capacity delete": planned_capacity.DeleteChange,
     "power list": power.ListMachines,
     "power show": power.ShowMachine,
     "power set": power.SetMachine,

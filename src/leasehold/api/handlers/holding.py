@@ -18,4 +18,5 @@ def list_holdings(call: Call, lease: Lease) -> Reply:
 
     Only who may list hosts sees their ids and names, and only administrators see private properties.
     """
-    return Reply({"reservations": show_holdings(lease, holdings.list_holdings(call.service, lease, call.sight))})
+    found = holdings.list_holdings(call.service, lease, call.sight)
+    return Reply({"reservations": show_holdings(lease, found, call.version)})

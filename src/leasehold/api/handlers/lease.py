@@ -292,7 +292,7 @@ def _reply(call: Call, lease: Lease) -> Reply:
 
 def would_be(call: Call, lease: Lease) -> Reply:
     """Answer a dry run: the lease as it would be, and what it would have, as far as the caller may know that."""
-    found = show_holdings(lease, list_holdings(call.service, lease, call.sight))
+    found = show_holdings(lease, list_holdings(call.service, lease, call.sight), call.version)
     shown = show_lease(lease, call.service.types, call.version, call.sight)
     return Reply({"lease": shown, "reservations": found}, status=HTTPStatus.OK)
 

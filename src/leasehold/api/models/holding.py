@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NotRequired
 
 from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
@@ -18,7 +18,9 @@ class HoldingAnswer(TypedDict):
     that the resource is enrolled as. `left`: the reservation vacated it, and may still have servers on it.
     `substitute`: healing chose it while the reservation was active. The dates are those of this resource. Before the
     start, while another resource may still take its place, `health` is null, and capacity, attributes and properties
-    are empty for callers who may not list hosts; all slots of a reservation are then in one answer.
+    are empty for callers who may not list hosts; all slots of a reservation are then in one answer. From 1.3 on,
+    `expected_at` says when the cloud is expected to have it: the operators have promised what is not there yet; null
+    of what is there.
     """
 
     id: str | None
@@ -34,6 +36,7 @@ class HoldingAnswer(TypedDict):
     capacity: dict[str, int]
     attributes: dict[str, Any]
     properties: dict[str, str]
+    expected_at: NotRequired[str | None]
 
 
 class HolderAnswer(TypedDict):

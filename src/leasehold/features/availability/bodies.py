@@ -18,7 +18,7 @@ Listed = Annotated[list[T], FailFast()]
 StepsAnswer = TypedDict("StepsAnswer", {"from": Listed[str], "free": Listed[int], "reserved": Listed[int]})
 StepsAnswer.__doc__ = """A step function in columns of equal length: each step lasts from its `from` to the next one's.
 
-`reserved` is what leases and maintenance windows have, with the cleaning time around them.
+`reserved` is what leases and maintenance windows have, with the cleaning time around them, and what is not there yet.
 """
 
 AvailabilityAnswer = TypedDict(

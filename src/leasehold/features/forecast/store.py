@@ -14,11 +14,12 @@ from leasehold.db.segment import BEGIN
 from leasehold.db.tables import allocations, refusals, reservations, resources, segments
 from leasehold.model.membership import Membership
 from leasehold.model.refused import Operation
-from leasehold.model.resource import MAINTENANCE
+from leasehold.model.resource import MAINTENANCE, Health
 from leasehold.model.windows import from_seconds, to_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
+    from datetime import datetime
 
     from sqlalchemy import CTE, Column, ColumnElement, Connection, Select
 
@@ -105,6 +106,13 @@ def changes_in_maintenance(connection: Connection, pool: str, grid: TimeSteps) -
         .where(reservations.c.resource_type == MAINTENANCE, _USABLE, *_lasting(pool, grid))
     )
     return _changes(connection, closed.cte("held"), grid)
+
+
+def expected_in(connection: Connection, pool: str) -> list[datetime]:
+    """Return when the usable resources of a pool are expected that are not there yet."""
+    planned = (resources.c.health == Health.PLANNED, resources.c.waking_since.is_not(None))
+    query = select(resources.c.waking_since).where(resources.c.pool == pool, _USABLE, *planned)
+    return list(connection.execute(query).scalars())
 
 
 def count_usable(connection: Connection, pool: str) -> int:

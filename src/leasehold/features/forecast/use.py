@@ -23,6 +23,7 @@ from leasehold.features.forecast.store import (
     changes_in_use,
     count_in_use,
     count_usable,
+    expected_in,
     missing_by_hour,
 )
 from leasehold.model.errors import InvalidDateError, InvalidInputError
@@ -142,6 +143,7 @@ def forecast(service: Service, counts: RefusalCounts, question: ForecastQuestion
         promised = peaks(changes_in_use(connection, kind.pool, types, ahead), ahead)
         usable = count_usable(connection, kind.pool)
         closed = peaks(changes_in_maintenance(connection, kind.pool, ahead), ahead)
+        absent = [(ahead.start, to_seconds(each), 1) for each in expected_in(connection, kind.pool)]
         wanted, uncounted = _waiting(service, connection, kind, now)
     before: Counts = demand.reshape(-1, question.step // HOUR).max(axis=1)
     complete = min(question.weeks, complete_weeks(before, in_week))
@@ -153,7 +155,7 @@ def forecast(service: Service, counts: RefusalCounts, question: ForecastQuestion
         kind.noun,
         ahead,
         complete,
-        capacity=usable - closed,
+        capacity=usable - closed - peaks_of(absent, ahead),
         promised=promised,
         backlog=peaks_of(wanted, ahead),
         expected=expected,

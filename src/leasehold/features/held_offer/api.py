@@ -129,7 +129,7 @@ def _reply(call: Call, lease: Lease) -> Reply:
     if state_of(lease, now) is not OfferState.OPEN:
         return Reply(answer)
     found = list_holdings(call.service, lease, call.sight)
-    return Reply({**answer, "reservations": show_holdings(lease, found)})
+    return Reply({**answer, "reservations": show_holdings(lease, found, call.version)})
 
 
 def _shown(call: Call, lease: Lease, now: datetime) -> OfferAnswer:

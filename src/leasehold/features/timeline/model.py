@@ -41,6 +41,8 @@ class RowState(StrEnum):
     """It is not enrolled any more."""
     ASLEEP = "asleep"
     """It is off, and is woken for its next lease."""
+    PLANNED = "planned"
+    """The cloud does not have it yet."""
 
 
 class BarKind(StrEnum):
@@ -177,7 +179,7 @@ class Timeline:
     unplaced: Sequence[tuple[int, Unplaced]] = ()
 
 
-_HEALTH = {Health.FAILED: RowState.FAILED, Health.DOWN: RowState.DOWN, Health.ASLEEP: RowState.ASLEEP}
+_HEALTH = {each: RowState(each.value) for each in (Health.FAILED, Health.DOWN, Health.ASLEEP, Health.PLANNED)}
 
 
 def state_of(resource: Resource) -> RowState:

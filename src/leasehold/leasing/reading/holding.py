@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from leasehold.db.resources.property import private_keys
 from leasehold.db.resources.resource import resources_by_number
 from leasehold.model.states import LeaseStatus
-from leasehold.model.windows import Window
+from leasehold.model.windows import EPOCH, Window
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -87,7 +87,7 @@ def _unbound(shown: Sequence[AllocatedResource]) -> list[AllocatedResource]:
     whole = [each for each in blank if each.allocation.demand is None]
     slots = [each for each in blank if each.allocation.demand is not None]
     if slots:
-        first = slots[0]
+        first = max(slots, key=lambda each: each.resource.expected_at or EPOCH)
         total = sum(each.allocation.slots for each in slots)
         whole.append(replace(first, allocation=replace(first.allocation, slots=total)))
     return whole

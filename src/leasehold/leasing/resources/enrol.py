@@ -10,7 +10,14 @@ from sqlalchemy.exc import IntegrityError
 
 from leasehold.cloud.ports import CloudError
 from leasehold.db.resources.property import define_properties
-from leasehold.db.resources.resource import find_resource, insert_resource, put_properties, resources_by_number, sharing
+from leasehold.db.resources.resource import (
+    find_resource,
+    insert_resource,
+    put_properties,
+    resources_by_number,
+    sharing,
+    update_resources,
+)
 from leasehold.db.task import add_task_once, call_off_task, is_claimed
 from leasehold.leasing.locks import lock
 from leasehold.leasing.reading.queries import get_resource
@@ -43,8 +50,12 @@ def enrol(
     description: Mapping[str, Any],
     properties: Mapping[str, str] | None = None,
     restriction: Restriction | None = None,
+    planned: Resource | None = None,
 ) -> Resource:
     """Enrol what the description finds in the cloud; `restriction` None means that everybody may use it at once.
+
+    It may be one that was `planned`: then it takes the place of that, and what is promised on it stays, for healing to
+    replace what does not fit.
 
     The cloud is changed first: every call may be repeated, so a second try works after a failure half-way. The
     resource's task is written before, in case this process dies, and called off afterwards. It is due after all the
@@ -57,8 +68,9 @@ def enrol(
     if not isinstance(type_.driver, Enrollable):
         raise InvalidInputError("Resources of this type cannot be enrolled.", field="resource_type")
     by = service.now() + UNFINISHED
+    restriction = restriction or Restriction()
     return _Enrolment(
-        service, type_, type_.driver, description, properties or {}, restriction or Restriction(), by
+        service, type_, type_.driver, description, properties or {}, restriction, by, planned=planned
     ).run()
 
 
@@ -74,6 +86,7 @@ class _Enrolment:
     restriction: Restriction
     by: datetime
     overlaps: bool = False
+    planned: Resource | None = None
 
     def run(self) -> Resource:
         """Enrol it."""
@@ -135,7 +148,8 @@ class _Enrolment:
         kind, driver = self.type.kind, self.driver
         if find_resource(connection, kind.name, found.id) is not None:
             raise kind.duplicate(found.reference)
-        others = self._beside(connection, found)
+        place = self.planned
+        others = [each for each in self._beside(connection, found) if place is None or each[0] != place.id]
         if others and isinstance(driver, Exclusive):
             raise driver.shared_error(found, others[0][1])
 
@@ -158,11 +172,8 @@ class _Enrolment:
             "membership": found.membership,
             "health": health,
             "down_since": down_since,
-            **self.restriction.columns(),
-            "created_at": now,
-            "generation": locks.next(kind.pool),
         }
-        number = insert_resource(connection, values)
+        number = self._put_row(connection, values, now, locks.next(kind.pool))
         if isinstance(driver, Placed):
             called_off = call_off_task(connection, driver.task, found.id, self.by)
             if self.overlaps or not called_off:
@@ -175,6 +186,20 @@ class _Enrolment:
         enrolled = resources_by_number(connection, [number])
         for each in enrolled.values():
             tell_move(connection, ResourceNews.ENROLLED, each, now)
+
+    def _put_row(self, connection: Connection, values: Mapping[str, Any], now: datetime, generation: int) -> int:
+        """Write a new row, or what was found into that of the planned one; return its number."""
+        if self.planned is None:
+            restriction = self.restriction.columns()
+            return insert_resource(connection, {**values, **restriction, "created_at": now, "generation": generation})
+        number = self.planned.number
+        present = resources_by_number(connection, [number])[number]
+        if present.expected_at is None or present.deleted_at is not None:
+            message = f"{present.label} is not planned any more: it has arrived, or its change of capacity was deleted."
+            raise ConflictError(message)
+        there = {"waking_seconds": None, "waking_since": None, "changed_at": now, "updated_at": now}
+        update_resources(connection, [number], generation, **values, **there)
+        return number
 
     def _look_again(self, *idents: str) -> None:
         driver = self.driver

@@ -134,7 +134,7 @@ def _changes(resources: Iterable[Resource], reports: Mapping[int, Report], now: 
     found: Changes = defaultdict(list)
     for each in resources:
         report = reports.get(each.number)
-        if report is None or each.health is Health.ASLEEP:
+        if report is None or each.waking is not None:
             continue
         state = judge(report, now, grace, (each.health, each.down_since))
         if (each.health, each.down_since) != state or (each.admitted and state[0] is not Health.HEALTHY):

@@ -122,7 +122,13 @@ def refuse_held(type_: ResourceType, resource: Resource) -> None:
 
 
 def refuse_asleep(type_: ResourceType, resource: Resource) -> None:
-    """Raise InUseError for a resource that is asleep: it has to be awake to be emptied, moved or removed."""
+    """Raise InUseError for a resource that is asleep or planned: it has to be there to be emptied, moved or removed."""
+    if resource.expected_at is not None:
+        message = (
+            f"The {type_.kind.singular} {resource.label} is not there yet. Say that it has arrived, or delete its "
+            "change of capacity (GET /v1/capacity/changes)."
+        )
+        raise InUseError(message)
     if resource.waking is not None:
         message = f"The {type_.kind.singular} {resource.label} is asleep. Wake it, and try again when it is awake."
         raise InUseError(message)

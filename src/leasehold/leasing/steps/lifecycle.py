@@ -411,9 +411,10 @@ def _blocked(
         there = unreleased_on(connection, numbers, now) if numbers else []
     reasons = {}
     for job in jobs:
-        asleep = [holding.resource.label for holding in job.holdings if holding.resource.waking is not None]
-        if asleep:
-            reasons[job.name] = f"Waiting for {', '.join(asleep)} to wake"
+        absent = [holding.resource for holding in job.holdings if holding.resource.waking is not None]
+        if absent:
+            comes = "arrive" if any(each.expected_at for each in absent) else "wake"
+            reasons[job.name] = f"Waiting for {', '.join(each.label for each in absent)} to {comes}"
             continue
         full = [holding.resource.label for holding in job.holdings if is_full(holding.resource, there, job.name, now)]
         if full:

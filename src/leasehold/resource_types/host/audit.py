@@ -71,7 +71,7 @@ def audit_membership(look: Look) -> Iterator[Finding]:
     cloud = _see(look)
     db = look.records.enrolments(HOST, TASK)
     for host in db.enrolled:
-        if host.id not in db.busy:
+        if host.id not in db.busy and host.expected_at is None:
             yield from _enrolled(host, cloud, db)
     yield from _shared(db.enrolled)
     yield from _strangers(look.settings.freepool, cloud, db)

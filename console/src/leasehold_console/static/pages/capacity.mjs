@@ -20,6 +20,7 @@ const t = texts(catalogue);
 /** For how long nothing is typed before the service is asked, in milliseconds. */
 const PAUSE = 350;
 const FORESEE = "leasehold:forecast:get";
+const PLANNED = "leasehold:capacity:get";
 /** For how long a forecast is kept, in milliseconds: it takes the service long, and a lease changes little of it. */
 const KEPT = 300_000;
 
@@ -27,7 +28,8 @@ const KEPT = 300_000;
 /** @typedef {import("../../../../types/api").AvailabilityAnswer} Availability */
 /** @typedef {import("../capacity/question.mjs").Question} Question */
 /** @typedef {import("../../../../types/api").ForecastAnswer} Forecast */
-/** @typedef {{question: Question, found: Availability, forecast: Forecast | ApiError | null, steps: Step[], end: number}} Read */
+/** @typedef {import("../../../../types/api").CapacityChangeAnswer} Change */
+/** @typedef {{question: Question, found: Availability, changes: Change[], forecast: Forecast | ApiError | null, steps: Step[], end: number}} Read */
 
 /** What the address asks about. */
 const question = () => questionOf(route.value.query);
@@ -40,12 +42,13 @@ async function read(signal) {
   const end = now + mine.days * DAY;
   const before = recorded(mine);
   const ahead = may(FORESEE) ? foreseen(mine) : null;
-  const [history, { availability: found }, expected] = await Promise.all([
+  const [history, { availability: found }, expected, { changes }] = await Promise.all([
     before ? call("GET /v1/timeline", { query: { ...before, from: iso(now - mine.days * DAY), to: iso(now) }, signal }) : null,
     call("GET /v1/availability", { query: { ...asked(mine), to: iso(end) }, signal }),
     ahead ? forecastOf(ahead, mine.days, now, signal) : null,
+    may(PLANNED) ? call("GET /v1/capacity/changes", { signal }) : { changes: [] },
   ]);
-  return { question: mine, found, forecast: expected, steps: [...(history ? past(history.timeline) : []), ...future(found)], end };
+  return { question: mine, found, changes, forecast: expected, steps: [...(history ? past(history.timeline) : []), ...future(found)], end };
 }
 
 /** @type {{key: string, at: number, found: Forecast | ApiError} | undefined} */
@@ -148,7 +151,7 @@ function asking(key, none) {
 }
 
 /** @param {Read} read */
-function said({ question, found, forecast, steps, end }) {
+function said({ question, found, changes, forecast, steps, end }) {
   const [reserved = 0, free = 0] = [found.steps.reserved[0], found.steps.free[0]];
   const query = new URLSearchParams({ ...asked(question), to: iso(end) });
   /** @param {number | null} count */
@@ -157,6 +160,7 @@ function said({ question, found, forecast, steps, end }) {
     <p><strong>${t(recorded(question) ? "now_total" : "now_room", { total: found.total, unit: found.unit, reserved, held: found.held_back, free })}</strong></p>
     <p class="muted">${t(recorded(question) ? "says" : "says_ahead")} ${t("held_says")}</p>
     ${forecast ? html`<p>${forecast instanceof ApiError ? t("expects_unread", { why: forecast.message }) : foretold(forecast)}</p>` : nothing}
+    ${changes.length ? planned(changes) : nothing}
     <details>
       <summary>${t("steps")}</summary>
       ${table({
@@ -179,6 +183,27 @@ function said({ question, found, forecast, steps, end }) {
     })}
   `;
 }
+
+/** What is planned: hosts that come, go, or are held back. @param {Change[]} changes */
+function planned(changes) {
+  return table({
+    caption: t("changes"),
+    columns: [
+      { title: t("from"), head: true, cell: (change) => time(Date.parse(`${change.start_date}Z`)) },
+      { title: t("until"), cell: (change) => (change.end_date ? time(Date.parse(`${change.end_date}Z`)) : t("for_ever")) },
+      { title: t("change"), cell: (change) => `${change.name}: ${t(`change_${kindOf(change)}`)}, ${t(`change_${stateOf(change)}`)}` },
+      { title: t("hosts"), number: true, cell: (change) => change.hosts.length || change.held.length },
+      { title: t("promised"), number: true, cell: (change) => change.promised.length },
+    ],
+    rows: changes,
+    key: (change) => change.id,
+  });
+}
+
+/** @param {Change} change */
+const kindOf = ({ kind }) => /** @type {"increase"} */ (kind);
+/** @param {Change} change */
+const stateOf = ({ state }) => /** @type {"planned"} */ (state);
 
 /** What past weeks let one expect, in a sentence. @param {Forecast} forecast */
 function foretold({ unit, weeks, least_weeks: least, steps }) {

@@ -16,6 +16,7 @@ export default /** @type {const} */ ({
   resource_health_down: "It is down.",
   resource_health_disabled: "The cloud does not schedule on it: it is disabled there.",
   resource_health_asleep: "Its machine is switched off until a lease needs it.",
+  resource_health_planned: "It is planned: the cloud does not have it yet.",
   resource_health_unknown: "Its health is {health}.",
   resource_disabled: "It was disabled: {reason}",
   resource_disabled_bare: "It was disabled.",

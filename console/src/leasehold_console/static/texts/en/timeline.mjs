@@ -80,6 +80,7 @@ export default /** @type {const} */ ({
   state_failed: "failed",
   state_down: "down",
   state_asleep: "asleep, woken for its next lease",
+  state_planned: "planned, not there yet",
   state_returning: "returning",
   state_disabled: "disabled",
   state_maintenance: "maintenance",

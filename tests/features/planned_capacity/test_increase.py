@@ -249,7 +249,10 @@ def test_bad_plans_are_refused_and_leave_nothing(world: World) -> None:
     assert dump(world.engine) == before
     ident = increase(world, "march-01", start=2)
     with pytest.raises(DuplicateError):
-        world.enrol("march-01") if world.cloud.hypervisors.find("march-01") else increase(world, "march-01", start=3)
+        increase(world, "march-01", start=3)
+    increase(world, "cmp-05", start=2)
+    with pytest.raises(DuplicateError, match="Say that it has arrived"):
+        world.enrol("cmp-05")
     before = dump(world.engine)
     with pytest.raises(NotFoundError):
         arrived(world, ident, nobody="cmp-05")

@@ -107,11 +107,13 @@ def hold_end(service: Service, change: Change) -> None:
     draft = MaintenanceDraft(change.name, change.end, OPEN_END, [each.id for each in hosts])
 
     def along(connection: Connection, lease: Lease) -> None:
+        # As it is under the lock of the pool: it may have been amended, or hosts have arrived.
+        promise = _found(connection, change.id).promise
         store.add_hold(connection, Hold(lease.id, change.id))
         locks = lock(connection, {HOST_POOL}, service.now)
-        numbers = [each.number for each in hosts if each.expected_at is not None]
-        update_resources(connection, numbers, locks.next(HOST_POOL), reservable=change.promise)
-        locks.move(freed=change.promise)
+        numbers = [each.resource.number for each in _absent(connection, change.id)]
+        update_resources(connection, numbers, locks.next(HOST_POOL), reservable=promise)
+        locks.move(freed=promise)
 
     make_maintenance(service, caller, draft, along)
 
@@ -139,8 +141,9 @@ def amend_increase(service: Service, ident: str, amendment: Amendment) -> None:
             updated_at=locks.now,
         )
         absent = [each.resource for each in _absent(connection, ident)]
-        # The date of hosts that are overdue is over: nothing is promised on them until they have another one.
-        values = store.values_of(start, promise=promise and start > locks.now)
+        # Nothing is promised on hosts that are overdue, nor on those whose end is not held yet.
+        held = change.ends_at is None or ident in store.holds_of(connection)
+        values = store.values_of(start, promise=promise and held and start > locks.now)
         numbers = [each.number for each in absent]
         update_resources(connection, numbers, locks.next(HOST_POOL), **values, updated_at=locks.now)
         for number in numbers:

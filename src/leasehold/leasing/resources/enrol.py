@@ -151,6 +151,13 @@ class _Enrolment:
         place = self.planned
         others = [each for each in self._beside(connection, found) if place is None or each[0] != place.id]
         if others and isinstance(driver, Exclusive):
+            other = find_resource(connection, kind.name, others[0][0])
+            if other is not None and other.expected_at is not None:
+                message = (
+                    f"The {kind.singular} {other.reference} is planned. Say that it has arrived, by its change of "
+                    "capacity (GET /v1/capacity/changes)."
+                )
+                raise DuplicateError(message)
             raise driver.shared_error(found, others[0][1])
 
     def _insert(self, connection: Connection, found: Discovery) -> None:

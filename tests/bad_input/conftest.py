@@ -144,6 +144,9 @@ def fill(new: World) -> dict[str, str]:
     wanted = {"name": "flexible", "latest": new.date(days=9), "duration_seconds": 3600}
     answer = new.ask("POST", "/flexible-leases", wanted, headers={VERSION: f"reservation {NEWEST}"})
     places["flexible_id"] = answer.json["flexible_lease"]["id"]
+    coming = {"name": "n", "start_date": "2033-01-01 10:00", "hosts": ["planned-1"], "vcpus": 1, "memory_mb": 1}
+    answer = new.ask("POST", "/capacity/increases", coming, headers={VERSION: f"reservation {NEWEST}"})
+    places["change_id"] = answer.json["change"]["id"]
     answer = new.ask("POST", "/offers", {"name": "offered", **dates}, headers={VERSION: f"reservation {NEWEST}"})
     places["offer_id"] = answer.json["offer"]["id"]
     return places | dict(zip(PARTS, (part["id"] for part in lease["reservations"]), strict=False))

@@ -134,10 +134,14 @@ OF_MACHINE: Mapping[str, Values] = {
 }
 
 
+NO_END: Values = [*NO_DATE_TEXT, *WRONG_ISO, *NO_TEXT]
 COMING = {"name": "n", "start_date": "2033-01-01 10:00", "hosts": ["node-1"], "vcpus": 1, "memory_mb": 1}
 OF_INCREASE: Mapping[str, Values] = {
     "name": [None, *NO_NAME],
-    "start_date": [None, "", *NO_DATE_TEXT, *WRONG_ISO, *NO_TEXT],
+    "start_date": [None, "", *NO_END],
+    "end_date": NO_END,
+    "availability_zone": [None, "x" * 256, *NO_TEXT],
+    "traits": [None, ["small"], [1], ["A"] * 101, *NO_LIST],
     "hosts": [[], ["a", "a"], [" a"], ["x" * 256], ["x"] * 1001, *NO_TEXT],
     "vcpus": [None, 0, -1, 2**31, *OBJECTS],
     "memory_mb": [None, 0, -1, 2**31, *OBJECTS],
@@ -332,7 +336,16 @@ IN_WINDOW = {
     "duration_seconds": NO_SPAN,
     "on_conflict": [None, "", "Force", "Move", "x" * 10_000, *NO_TEXT],
 }
-IN_DECREASE = {key: values for key, values in IN_WINDOW.items() if key not in ("duration_seconds", "end_date")}
+IN_DECREASE = {key: values for key, values in IN_WINDOW.items() if key != "duration_seconds"} | {
+    "hosts": NO_HOSTS,
+    "end_date": NO_END,
+}
+IN_RESERVE: dict[str, Values] = {
+    "name": [None, *NO_NAME],
+    "start_date": [None, "", *NO_END],
+    "end_date": NO_END,
+    "resource_properties": NO_EXPRESSION,
+}
 NO_RULE: Values = [None, "", "daily", "FREQ=DAILY", "FREQ=DAILY;COUNT=0", "x" * 501, *NO_TEXT]
 NO_ZONE: Values = [None, "", "Berlin", "../etc/passwd", "x" * 65, *NO_TEXT]
 DAILY = {**VALID, "rule": "FREQ=DAILY;COUNT=2"}
@@ -357,7 +370,7 @@ IN_TEMPLATE: dict[str, Values] = {
     "events": NO_LIST,
     **{name: wrong for name, wrong in NEWER.items() if name != "deadline"},
 }
-NO_NEW_DATE: Values = [*NO_DATE_TEXT, *WRONG_ISO, *NO_TEXT]
+NO_NEW_DATE: Values = NO_END
 IN_SERIES_CHANGE = {
     "name": ["x" * 71, *NO_NAME],
     **dict.fromkeys(("start_date", "end_date"), NO_NEW_DATE),
@@ -438,11 +451,12 @@ PLACES: list[Place] = [
     *places("PUT", HOST, {}, {"rack": NO_PROPERTY, "name": WORD}),
     *places("PUT", MACHINE, {"power_class": "box", "address": "node-1"}, OF_MACHINE),
     *places("POST", INCREASES, COMING, OF_INCREASE),
+    *properties("POST", INCREASES, COMING, [None, *NO_PROPERTY]),
     *places("POST", DECREASES, {**VALID, "hosts": ["5"]}, IN_DECREASE),
-    *places(
-        "POST", RESERVES, {"name": "n", "amount": 1}, {"amount": [1001, *NO_AMOUNT], "percent": [101, *NO_AMOUNT[1:]]}
-    ),
-    *places("PUT", CHANGE, {}, {"promise": NO_BOOLEAN[1:], "amount": [1001, *NO_AMOUNT[1:]]}),
+    *places("POST", RESERVES, {"name": "n", "amount": 1}, {"amount": [1001, *NO_AMOUNT], **IN_RESERVE}),
+    *places("POST", RESERVES, {"name": "n", "percent": 1}, {"percent": [101, *NO_AMOUNT]}),
+    *places("PUT", CHANGE, {}, {"start_date": NO_END, "promise": NO_BOOLEAN[1:]}),
+    *places("PUT", CHANGE, {}, {"amount": [1001, *NO_AMOUNT[1:]], "percent": [101, *NO_AMOUNT[1:]]}),
     *places("POST", f"{CHANGE}/arrived", {}, {"hosts": [[], "x", 1]}),
     *places("PATCH", f"{PROPERTIES}/{{name}}", {}, {"private": NO_BOOLEAN}),
     *places("POST", ADDRESSES, NEW_ADDRESS, {"floating_network_id": NO_NETWORK}),

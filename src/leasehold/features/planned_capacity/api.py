@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from leasehold.api import dates
 from leasehold.api.call import Reply
 from leasehold.api.dates import to_record, to_wire, to_wire_or_none
 from leasehold.api.handlers.host import DISCOVERED
@@ -111,7 +112,7 @@ def delete(call: Call, change_id: str) -> Reply:
 
 def _dates(call: Call, body: IncreaseCreation | DecreaseCreation | ReserveCreation) -> tuple[datetime, datetime | None]:
     now = call.service.now()
-    start = call.date(body.start_date, "start_date", now) or now
+    start = dates.parse(body.start_date, version=call.version, now=now, field="start_date")
     return start, call.date(body.end_date, "end_date", now)
 
 

@@ -36,6 +36,10 @@ export type AllocationList = {
   allocations: Array<AllocationAnswer>;
 };
 
+export type Arrival = {
+  hosts?: Record<string, string>;
+};
+
 export type AskableAnswer = {
   property: string;
   values: Array<string>;
@@ -102,6 +106,41 @@ export type CandidateList = {
   candidates: Array<CandidateAnswer>;
 };
 
+export type CapacityAmendment = {
+  start_date?: string | null;
+  promise?: boolean | null;
+  amount?: number | null;
+  percent?: number | null;
+};
+
+export type CapacityChangeAnswer = {
+  id: string;
+  kind: string;
+  name: string;
+  project_id: string;
+  user_id: string;
+  start_date: string;
+  end_date: string | null;
+  first_date: string;
+  delays: number;
+  state: string;
+  promise: boolean;
+  amount: number | null;
+  percent: number | null;
+  resource_properties: string;
+  hosts: Array<PlannedHostAnswer>;
+  held: Array<string>;
+  promised: Array<string>;
+  moved: Array<string>;
+  warned: Array<string>;
+  created_at: string | null;
+  updated_at: string | null;
+};
+
+export type CapacityChangeList = {
+  changes: Array<CapacityChangeAnswer>;
+};
+
 export type ChangeAnswer = {
   id: string;
   time: string;
@@ -136,6 +175,14 @@ export type DeadLetterAnswer = {
 
 export type DeadLetterList = {
   dead_letters: Array<DeadLetterAnswer>;
+};
+
+export type DecreaseCreation = {
+  name: string;
+  start_date: string;
+  end_date?: string | null;
+  hosts: Array<string>;
+  on_conflict?: "refuse" | "move" | "warn" | "force";
 };
 
 export type DefinitionAnswer = {
@@ -228,6 +275,50 @@ export type FlavorBody = {
   flavor_id: string | number;
   amount: number | string;
   affinity: boolean | string | null;
+};
+
+export type FlexibleAmendment = {
+  earliest?: string | null;
+  latest?: string | null;
+  duration_seconds?: number | null;
+  frozen_seconds?: number | null;
+  strategy?: "soonest" | "sleep" | null;
+  hours?: Array<string> | null;
+  time_zone?: string | null;
+};
+
+export type FlexibleAnswer = {
+  id: string;
+  state: string;
+  earliest: string;
+  latest: string;
+  duration_seconds: number;
+  frozen_seconds: number;
+  strategy: string;
+  hours: Array<string>;
+  time_zone: string;
+  frozen_at: string;
+  moves: number;
+  moved_at: string | null;
+  lease: LeaseAnswer;
+};
+
+export type FlexibleCreation = {
+  name: string;
+  earliest?: string | null;
+  latest: string;
+  duration_seconds: number;
+  frozen_seconds?: number | null;
+  strategy?: "soonest" | "sleep";
+  hours?: Array<string> | null;
+  time_zone?: string;
+  reservations?: Array<ReservationRequest> | null;
+  heal_policy?: "replace" | "replace-before-start" | "ask" | "never" | "default" | null;
+  reminder_seconds?: Array<number> | "default" | null;
+};
+
+export type FlexibleList = {
+  flexible_leases: Array<FlexibleAnswer>;
 };
 
 export type FloatingIpAnswer = {
@@ -359,6 +450,7 @@ export type HoldingAnswer = {
   capacity: Record<string, number>;
   attributes: Record<string, any>;
   properties: Record<string, string>;
+  expected_at?: string | null;
 };
 
 export type HostAnswer = {
@@ -427,6 +519,20 @@ export type ImageAnswer = {
   image_id: string | null;
   status: string;
   reason: string | null;
+};
+
+export type IncreaseCreation = {
+  name: string;
+  start_date: string;
+  end_date?: string | null;
+  promise?: boolean;
+  hosts: Array<string>;
+  vcpus: number;
+  memory_mb: number;
+  local_gb?: number;
+  availability_zone?: string;
+  traits?: Array<string>;
+  properties?: Record<string, any>;
 };
 
 export type InstanceBody = {
@@ -591,7 +697,7 @@ export type MaintenanceCreation = {
   end_date?: string;
   duration_seconds?: number | null;
   hosts: Array<string>;
-  on_conflict?: "refuse" | "move" | "warn";
+  on_conflict?: "refuse" | "move" | "warn" | "force";
 };
 
 export type MaintenanceList = {
@@ -663,12 +769,20 @@ export type OneAvailability = {
   availability: AvailabilityAnswer;
 };
 
+export type OneCapacityChange = {
+  change: CapacityChangeAnswer;
+};
+
 export type OneDefinition = {
   resource_property: DefinitionAnswer;
 };
 
 export type OneFeed = {
   feed: FeedAnswer;
+};
+
+export type OneFlexible = {
+  flexible_lease: FlexibleAnswer;
 };
 
 export type OneFloatingIp = {
@@ -757,6 +871,13 @@ export type OwnedUseAnswer = {
 export type PlannedAnswer = {
   start_date: string;
   end_date: string;
+};
+
+export type PlannedHostAnswer = {
+  id: string;
+  name: string;
+  arrived: boolean;
+  failure: string | null;
 };
 
 export type PowerReport = {
@@ -929,6 +1050,15 @@ export type ReservationRequest = FlavorBody & {
 } | InstanceBody & {
   resource_type: "virtual:instance";
 } & EndingBody & NoShowBody;
+
+export type ReserveCreation = {
+  name: string;
+  start_date?: string;
+  end_date?: string | null;
+  resource_properties?: string;
+  amount?: number | null;
+  percent?: number | null;
+};
 
 export type ReservedAnswer = {
   id: string;
@@ -1126,7 +1256,7 @@ export type SubscriptionAnswer = {
 export type SubscriptionCreation = {
   target: string;
   channel?: "webhook" | "email";
-  event_types?: Array<"capacity.low" | "capacity.restored" | "lease.at_risk" | "lease.create" | "lease.degraded" | "lease.delete" | "lease.deleting" | "lease.ending" | "lease.ends_soon" | "lease.event.before_end_lease" | "lease.event.before_end_lease.stop" | "lease.event.end_lease" | "lease.event.start_lease" | "lease.granted" | "lease.heal_policy" | "lease.heal_question" | "lease.healed" | "lease.lent" | "lease.maintenance" | "lease.moved" | "lease.no_show_released" | "lease.no_show_warned" | "lease.own_event" | "lease.released" | "lease.reminders" | "lease.renamed" | "lease.repair" | "lease.restored" | "lease.returned" | "lease.safe" | "lease.starting" | "lease.swapped" | "lease.taken_back" | "lease.timedout" | "lease.update" | "lease.waiting" | "lease.warning.done" | "lease.warning.failed" | "resource.changed" | "resource.disabled" | "resource.draw_failed" | "resource.drawn" | "resource.enabled" | "resource.enrolled" | "resource.given_back" | "resource.health" | "resource.removed" | "server.ends_soon" | "server.stays">;
+  event_types?: Array<"capacity.low" | "capacity.restored" | "lease.at_risk" | "lease.capacity_late" | "lease.create" | "lease.degraded" | "lease.delete" | "lease.deleting" | "lease.ending" | "lease.ends_soon" | "lease.event.before_end_lease" | "lease.event.before_end_lease.stop" | "lease.event.end_lease" | "lease.event.start_lease" | "lease.granted" | "lease.heal_policy" | "lease.heal_question" | "lease.healed" | "lease.lent" | "lease.maintenance" | "lease.moved" | "lease.no_show_released" | "lease.no_show_warned" | "lease.own_event" | "lease.released" | "lease.reminders" | "lease.renamed" | "lease.repair" | "lease.rescheduled" | "lease.restored" | "lease.returned" | "lease.safe" | "lease.starting" | "lease.swapped" | "lease.taken_back" | "lease.timedout" | "lease.update" | "lease.waiting" | "lease.warning.done" | "lease.warning.failed" | "resource.changed" | "resource.disabled" | "resource.draw_failed" | "resource.drawn" | "resource.enabled" | "resource.enrolled" | "resource.given_back" | "resource.health" | "resource.removed" | "server.ends_soon" | "server.stays">;
   lease_id?: string | null;
   all_projects?: boolean;
   own?: boolean;
@@ -1350,6 +1480,64 @@ export interface Operations {
     body: WindowSearch;
     answer: WindowList;
   };
+  "GET /v1/capacity/changes": {
+    path: {};
+    query: {};
+    body: undefined;
+    answer: CapacityChangeList;
+  };
+  "DELETE /v1/capacity/changes/{change_id}": {
+    path: {
+      change_id: string;
+    };
+    query: {
+      on_conflict?: "refuse" | "move" | "warn" | "force";
+    };
+    body: undefined;
+    answer: void;
+  };
+  "GET /v1/capacity/changes/{change_id}": {
+    path: {
+      change_id: string;
+    };
+    query: {};
+    body: undefined;
+    answer: OneCapacityChange;
+  };
+  "PUT /v1/capacity/changes/{change_id}": {
+    path: {
+      change_id: string;
+    };
+    query: {};
+    body: CapacityAmendment;
+    answer: OneCapacityChange;
+  };
+  "POST /v1/capacity/changes/{change_id}/arrived": {
+    path: {
+      change_id: string;
+    };
+    query: {};
+    body: Arrival;
+    answer: OneCapacityChange;
+  };
+  "POST /v1/capacity/decreases": {
+    path: {};
+    query: {};
+    body: DecreaseCreation;
+    answer: OneCapacityChange;
+  };
+  "POST /v1/capacity/increases": {
+    path: {};
+    query: {};
+    body: IncreaseCreation;
+    answer: OneCapacityChange;
+  };
+  "POST /v1/capacity/reserves": {
+    path: {};
+    query: {};
+    body: ReserveCreation;
+    answer: OneCapacityChange;
+  };
   "GET /v1/events": {
     path: {};
     query: {
@@ -1406,6 +1594,47 @@ export interface Operations {
     query: {};
     body: undefined;
     answer: void;
+  };
+  "GET /v1/flexible-leases": {
+    path: {};
+    query: {
+      all_projects?: boolean;
+      limit?: number;
+      marker?: string;
+      sort?: string;
+    };
+    body: undefined;
+    answer: FlexibleList;
+  };
+  "POST /v1/flexible-leases": {
+    path: {};
+    query: {};
+    body: FlexibleCreation;
+    answer: OneFlexible;
+  };
+  "DELETE /v1/flexible-leases/{flexible_id}": {
+    path: {
+      flexible_id: string;
+    };
+    query: {};
+    body: undefined;
+    answer: void;
+  };
+  "GET /v1/flexible-leases/{flexible_id}": {
+    path: {
+      flexible_id: string;
+    };
+    query: {};
+    body: undefined;
+    answer: OneFlexible;
+  };
+  "PUT /v1/flexible-leases/{flexible_id}": {
+    path: {
+      flexible_id: string;
+    };
+    query: {};
+    body: FlexibleAmendment;
+    answer: OneFlexible;
   };
   "GET /v1/floatingips": {
     path: {};

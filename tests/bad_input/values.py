@@ -376,7 +376,7 @@ IN_SERIES_CHANGE = {
     **dict.fromkeys(("start_date", "end_date"), NO_NEW_DATE),
     "reservations": [[{}], *NO_LIST],
 }
-WITHIN: dict[str, Any] = {"name": "n", "latest": "2031-05-05 11:00", "duration_seconds": 3600}
+PLACED: dict[str, Any] = {"name": "n", "latest": "2031-05-05 11:00", "duration_seconds": 3600}
 IN_NEW_TERMS: dict[str, Values] = {
     "earliest": [each for each in NO_NEW_DATE if each != ""],
     "latest": [each for each in NO_NEW_DATE if each != ""],
@@ -492,9 +492,9 @@ PLACES: list[Place] = [
     Place("POST", MANY, {**DAILY, "reservations": [hosts()]}, ("reservations", 0), NO_OBJECT),
     Place("POST", MANY, {**DAILY, "reservations": [hosts()]}, ("reservations", 0, "max"), NO_AMOUNT),
     *places("PUT", SERIES, {}, IN_SERIES_CHANGE),
-    *places("POST", FLEXIBLES, WITHIN, IN_TERMS),
-    Place("POST", FLEXIBLES, {**WITHIN, "reservations": [hosts()]}, ("reservations", 0), NO_OBJECT),
-    Place("POST", FLEXIBLES, {**WITHIN, "reservations": [hosts()]}, ("reservations", 0, "max"), NO_AMOUNT),
+    *places("POST", FLEXIBLES, PLACED, IN_TERMS),
+    Place("POST", FLEXIBLES, {**PLACED, "reservations": [hosts()]}, ("reservations", 0), NO_OBJECT),
+    Place("POST", FLEXIBLES, {**PLACED, "reservations": [hosts()]}, ("reservations", 0, "max"), NO_AMOUNT),
     *places("PUT", FLEXIBLE, {}, IN_NEW_TERMS),
     *places("POST", OFFERS, VALID, IN_OFFER),
     *places("POST", SEARCH, SOUGHT, IN_SEARCH),

@@ -22,6 +22,8 @@ _NOT_BEGUN = np.iinfo(np.int64).min
 _SECOND = timedelta(seconds=1)
 EVER: Final = 0
 """When the allocations of what is asleep begin; no other allocation begins then."""
+_ABSENT: Final = 1
+"""When those of what is not there yet begin: it is ready from a date on, and waking it would not help."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,12 +42,12 @@ class Asleep:
         return cls(rows, np.array(takes, np.int64), np.array(begun, np.int64))
 
     def held(self, now: int) -> Held:
-        """Return what takes them at a moment, in seconds since the epoch: all of each, from ever until it is ready."""
+        """Return what takes all of each of them at a moment, in seconds since the epoch, until it is ready."""
         size = self.rows.size
         ready = np.where(self.begun == _NOT_BEGUN, now, self.begun) + self.takes
         return Held(
             self.rows,
-            np.full(size, EVER, np.int64),
+            np.where(self.begun > now, _ABSENT, EVER),
             np.maximum(ready, now + 1),
             np.ones(size, np.int64),
             np.full(size, EXCLUSIVE, np.int32),

@@ -46,6 +46,8 @@ def test_a_planned_host_is_promised_from_its_date_on_and_not_before(world: World
         world.lease(new(), start=9, end=12)
     assert caught.value.refusal.nearest is not None
     assert caught.value.refusal.nearest.start == world.hour(10)
+    # To wake it would not help, so nobody is told so, and no report counts it.
+    assert caught.value.refusal.delay is None
     lease = world.lease(new(), start=10, end=12)
     assert world.holds(lease) == {"cmp-05": 1}
     assert one(world, ident).promised == [lease.id]

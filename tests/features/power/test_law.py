@@ -130,6 +130,7 @@ class History:
             self.check()
 
 
+@pytest.mark.timeout(900)
 @settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 @given(MOVES)
 def test_no_lease_starts_late_and_no_promise_needs_a_host_that_is_off(moves: list[tuple[str, int]]) -> None:

@@ -57,6 +57,7 @@ NEWER = {
     r"1\.3 /v1/capacity/changes /changes": "1.0.0 has the route",
     r"1\.3 /v1/(leases|offers)/\S+ /reservations/.*/expected_at": "1.0.0 has the key",
     r"1\.3 /v1/power/(hosts|margins|report) /(machines|margins|report)": "1.0.0 has the routes",
+    r"1\.3 /v1/flexible-leases /flexible_leases": "1.0.0 has the route",
     r"1\.3 \S+ /.*[/ ](notice_seconds|taken_back_at)(/\w+)?": "1.0.0 has no notices",
     r"1\.3 /v1/timeline /timeline/states": "1.0.0 has a state more, the last one",
 }

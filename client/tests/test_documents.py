@@ -116,7 +116,7 @@ def test_a_newcomer_follows_every_page_in_one_sequence(
         wait_for(lambda: {each["health"] for each in inside.ok(*listing).json} == {"healthy"})
         counts = {page.stem: run_all(inside, shell, page, "$ ") for page in GUIDES}
         assert counts.pop("command-line") > 50
-        assert list(counts.values()) == [6, 3, 2, 9]
+        assert list(counts.values()) == [6, 3, 2, 10]
         assert run_all(inside, shell, ROOT / "src" / "leasehold" / "cmd" / "standalone.py", "  ") == 3
 
 

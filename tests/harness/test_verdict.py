@@ -112,7 +112,7 @@ def _misplaced(pool: str, on_end: str, service_host: str | None = "cmp-01") -> l
     attributes = {"service_name": "cmp-01"}
     lease = Row(id="a", status="TERMINATED", deleted_at=None)
     part = Row(id="p", lease_id="a", resource_type="physical:host", ending={"on_end": on_end})
-    host = Row(type="physical:host", deleted_at=None, membership=pool, attributes=attributes)
+    host = Row(type="physical:host", deleted_at=None, membership=pool, attributes=attributes, health="healthy")
     ended = Row(lease_id="a", event_type="lease.event.end_lease")
     tables = Tables({"leases": [lease], "reservations": [part], "resources": [host], "outbox": [ended]})
     booted = datetime.now(UTC)

@@ -133,7 +133,7 @@ def test_servers_survive_a_database_that_went_back_to_before_the_arrival(tmp_pat
         late = open_service(f"sqlite:///{tmp_path}/leasehold.db", clock=world.clock)
         on_it = server.service_host == "cmp-05"
         if on_it:
-            with pytest.raises(InUseError, match="servers"):
+            with pytest.raises(InUseError, match="has 1 server"):
                 arrived(late, ident)
         round_(late)
         run_for(late, minutes=2)

@@ -57,7 +57,8 @@ class Processes:
         except FileNotFoundError:
             return None
         pid: int = record["pid"]
-        return pid if _start_time(pid) == record["started"] else None
+        # One that has ended at once has no start time that is known.
+        return pid if record["started"] is not None and _start_time(pid) == record["started"] else None
 
     def ended(self, name: str) -> str:
         """Say how a process has ended that does not run, as far as that is known here, and how its log ends."""

@@ -16,11 +16,14 @@ from sqlalchemy import text, update
 
 from leasehold.db.tables import leases
 from leasehold.features.held_offer.use import accept_offer, give_up_offer, make_offer
+from leasehold.features.lending.publish import withdraw
 from leasehold.leasing.amend import amend_lease
+from leasehold.leasing.delete import take_back
 from leasehold.model import transitions
 from leasehold.model.draft import LeaseChanges, LeaseDraft
 from leasehold.model.states import EventType, LeaseStatus
 from leasehold.model.terms.lease_type import LeaseType
+from leasehold.model.terms.notice import notice_of
 from leasehold.model.transitions import TABLE, Trigger
 from tests.factory import (
     DEMO,
@@ -459,3 +462,33 @@ def offers_are_accepted_given_up_and_forgotten(world: World) -> None:
     give_up_offer(world.service, offered().id)
     offered()
     run_for(world, minutes=6)
+
+
+# ------------------------------------------------------------ what others lend
+
+
+@scene
+def what_is_lent_is_taken_back_with_notice(world: World) -> None:
+    lease = world.active(ALL, end=12)
+    notice = notice_of(20 * 60)
+    take_back(world.service, world.lend(lease, "cmp-01", notice=notice).id)
+    run_for(world, hours=1)
+    active = world.lend(lease, "cmp-01", notice=notice)
+    run_for(world, minutes=1)
+    take_back(world.service, active.id)
+
+
+@scene
+def what_an_owner_offers_is_taken_back_with_notice(world: World) -> None:
+    world.give("demo", "cmp-01")
+    world.refuse("aggregates.add_host")
+    claim = world.claim(world.publish("cmp-01", notice=notice_of(20 * 60)))
+    run_for(world, minutes=30)
+    assert world.status(claim) == "ERROR"
+    withdraw(world.service, claim.published_offer or "", "demo")
+    world.cloud.faults.clear()
+    run_for(world, hours=1)
+    world.give("demo", "cmp-02")
+    starting = world.claim(world.publish("cmp-02", notice=notice_of(20 * 60)))
+    during_a_step(world, lambda: withdraw(world.service, starting.published_offer or "", "demo"))
+    run_for(world, hours=1)

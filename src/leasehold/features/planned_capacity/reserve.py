@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from leasehold.model.errors import NotFoundError
 from leasehold.model.properties import parse
 from leasehold.model.resource import HOST, HOST_POOL
 from leasehold.model.states import LeaseStatus
+from leasehold.resource_types.conditions import check_orderings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+FIELD: Final = "resource_properties"
+
 
 def fill(service: Service, change: Change) -> None:
     """Hold as many hosts for a reserve as it wants of those that match now, and give back the others.
@@ -45,7 +48,7 @@ def fill(service: Service, change: Change) -> None:
     window = change.window_after(service.now())
     if not window.duration:
         return
-    expression = parse(change.resource_properties, "resource_properties")
+    expression = parse(change.resource_properties, FIELD)
     with service.db.reading() as connection:
         holds = store.holds_of(connection).get(change.id, ())
         leases = {each.id: each for each in find_leases(connection, [each.lease_id for each in holds])}
@@ -70,6 +73,20 @@ def fill(service: Service, change: Change) -> None:
     more = [number for number in reversed(free) if number not in held][: wanted - len(kept)]
     if more:
         _hold(service, change, more)
+
+
+def any_matches(service: Service, text: str) -> bool:
+    """Return whether any host, also one that is planned, matches an expression; raises InvalidInputError.
+
+    An expression that orders numbers by what is none is refused, as in a request for a lease.
+    """
+    expression = parse(text, FIELD)
+
+    def look(pools: Mapping[str, Snapshot], _now: datetime) -> bool:
+        check_orderings({FIELD: text}, {}, pools[HOST_POOL].eligible.values_of)
+        return bool(pools[HOST_POOL].eligible.matching(expression).any())
+
+    return service.look([HOST_POOL], look, [(HOST_POOL, expression)], asks=True)
 
 
 def release(service: Service, hold: Hold) -> None:

@@ -15,7 +15,7 @@ from leasehold.features.planned_capacity import store
 from leasehold.features.planned_capacity.increase import amend_increase, arrive, forget_increase, hold_end, withdraw
 from leasehold.features.planned_capacity.late import note_overdue, replace_early
 from leasehold.features.planned_capacity.model import Change, ChangeKind, ChangeNow, Hold, State
-from leasehold.features.planned_capacity.reserve import fill, release
+from leasehold.features.planned_capacity.reserve import FIELD, any_matches, fill, release
 from leasehold.leasing.dates import earliest
 from leasehold.leasing.maintenance.model import MaintenanceDraft, OnConflict
 from leasehold.leasing.maintenance.use import make_maintenance
@@ -109,7 +109,8 @@ def make_decrease(service: Service, caller: Caller, draft: DecreaseDraft) -> str
 def make_reserve(service: Service, caller: Caller, draft: ReserveDraft) -> str:
     """Hold hosts back from a date on, and return the id of the change; promises that exist are not broken by it.
 
-    Raises InvalidDateError, and InvalidInputError unless it says either an amount or a percentage.
+    Raises InvalidDateError, and InvalidInputError unless it says either an amount or a percentage, and of hosts that
+    there are, or that are planned.
     """
     now = service.now()
     if draft.start < earliest(now):
@@ -117,6 +118,9 @@ def make_reserve(service: Service, caller: Caller, draft: ReserveDraft) -> str:
     if draft.end is not None and draft.end <= max(draft.start, now):
         raise InvalidDateError("A reserve ends later than it begins, and later than now.", field="end_date")
     _check_size(draft.amount, draft.percent)
+    if not any_matches(service, draft.resource_properties):
+        message = "No host has these properties, and none is planned that has. GET /v1/os-hosts shows what hosts have."
+        raise InvalidInputError(message, field=FIELD)
     made = _change(caller, draft.name, ChangeKind.RESERVE, draft.start, draft.end, now)
     change = replace(made, amount=draft.amount, percent=draft.percent, resource_properties=draft.resource_properties)
     service.db.transact(lambda connection: store.add_change(connection, change))

@@ -24,6 +24,7 @@ from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -46,14 +47,17 @@ class Forked:
         self.args = args
         self.returncode: int | None = None
         self._status = status
+        # The end is told once, and several threads of a test may ask.
+        self._asking = Lock()
         self.pid = int(self._told())
 
     def poll(self) -> int | None:
         """Return its exit code, the negative number of the signal that ended it, or None while it runs."""
-        if self.returncode is None and select.select([self._status], [], [], 0)[0]:
-            self.returncode = int(self._told())
-            self._status.close()
-        return self.returncode
+        with self._asking:
+            if self.returncode is None and select.select([self._status], [], [], 0)[0]:
+                self.returncode = int(self._told())
+                self._status.close()
+            return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait for its end, and return its exit code; raises subprocess.TimeoutExpired."""

@@ -87,7 +87,7 @@ COURSES: Final[Mapping[str, str]] = {
     "month-asleep": "The hosts in the same month, when those that nobody needs sleep",
 }
 """The titles of the plots over time, by name, as in `Course.plot`."""
-LAYER_COLOURS: Final = ("#0072B2", "#56B4E9", "#D55E00", "#BBBBBB", "#404060", "#F4F4F4")
+LAYER_COLOURS: Final = ("#0072B2", "#56B4E9", "#D55E00", "#BBBBBB", "#CC79A7", "#404060", "#F4F4F4")
 ABOVE: Final = "#000000"
 
 

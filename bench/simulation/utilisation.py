@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import BigInteger, bindparam, func, or_, select
 
-from leasehold.cloud.sandbox.tables import hypervisors
+from leasehold.cloud.sandbox.tables import hypervisors, servers
 from leasehold.db.leases.closures import maintenance_reservations
 from leasehold.db.tables import allocations, leases, resources
 from leasehold.model.membership import Membership
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from bench.simulation.site import Site
 
 USED, IDLE, OUT, SHARED = "used", "promised, not used", "out of service", "shared"
-ASLEEP, FREE = "asleep", "free"
+GUESTS, ASLEEP, FREE = "with preemptible servers only", "asleep", "free"
 WAITING: Final = "leases that wait"
-STATES: Final = (USED, IDLE, OUT, SHARED, ASLEEP, FREE)
+STATES: Final = (USED, IDLE, OUT, SHARED, GUESTS, ASLEEP, FREE)
 """Each host is in one of these."""
 SAMPLES: Final = 6
 """In each hour."""
@@ -48,6 +48,12 @@ _SHARED = select(resources.c.reference).where(
     resources.c.type == HOST, resources.c.membership != Membership.RESERVATION.value
 )
 _ASLEEP = select(resources.c.reference).where(resources.c.type == HOST, resources.c.health == Health.ASLEEP.value)
+_WITH_SERVERS = (
+    select(hypervisors.c.hypervisor_hostname)
+    .join(servers, servers.c.service_host == hypervisors.c.service_host)
+    .where(or_(servers.c.gone_at.is_(None), servers.c.gone_at > bindparam("moment")))
+    .distinct()
+)
 _WAITING = select(func.count()).select_from(leases).where(leases.c.waiting_since.is_not(None))
 
 
@@ -71,6 +77,7 @@ class Utilisation:
             out = set(connection.execute(_OUT).scalars())
             shared = set(connection.execute(_SHARED).scalars())
             asleep = set(connection.execute(_ASLEEP).scalars())
+            guests = set(connection.execute(_WITH_SERVERS, {"moment": self.site.now()}).scalars())
             waiting = connection.execute(_WAITING).scalar_one()
         out |= {row.reference for row in promised if row.reservation_id in operators}
         now, busy = self.site.now(), self.people.busy
@@ -78,7 +85,8 @@ class Utilisation:
         idle = {row.reference for row in promised} - out - used
         shared -= out
         asleep -= out | used | idle | shared
-        counted = {USED: used, IDLE: idle, OUT: out, SHARED: shared, ASLEEP: asleep}
+        guests -= out | used | idle | shared | asleep
+        counted = {USED: used, IDLE: idle, OUT: out, SHARED: shared, GUESTS: guests, ASLEEP: asleep}
         sizes = {state: len(hosts) for state, hosts in counted.items()}
         free = len(self.site.hosts) - sum(sizes.values())
         self.samples.append({**sizes, FREE: free, WAITING: waiting})

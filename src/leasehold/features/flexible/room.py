@@ -5,7 +5,6 @@ It is one decision: the lease is granted and the others are moved in the same tr
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations, permutations
@@ -22,6 +21,7 @@ from leasehold.leasing.deciding.allocations import pools_of
 from leasehold.leasing.deciding.decide import RefusedError, decide
 from leasehold.leasing.deciding.rebinding_search import RoomMade
 from leasehold.leasing.locks import ChangedMeanwhileError
+from leasehold.leasing.room.rebinding import in_time
 from leasehold.model.actor import acting
 from leasehold.model.errors import LeaseholdError, TakesTooLongError
 from leasehold.model.terms.ending import held_longest
@@ -64,13 +64,7 @@ class FlexibleWay:
 
         Takes `[enforcement] max_rebinding_seconds` at most, as late binding does.
         """
-        seconds = self.service.settings.leases.rebinding_seconds
-        if not seconds:
-            return None
-        terms = replace(terms, budget=terms.budget.part(seconds), explain=Explain.NOTHING)
-        with suppress(TakesTooLongError):
-            return self._room(snapshots, asked, terms, pool)
-        return None
+        return in_time(self.service, terms, lambda limited: self._room(snapshots, asked, limited, pool))
 
     def _room(
         self, snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], terms: Terms, pool: str

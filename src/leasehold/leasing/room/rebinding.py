@@ -27,7 +27,7 @@ from leasehold.resource_types.kind import Explain, Search
 from leasehold.resource_types.whole import WholeKind
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from datetime import datetime
 
     from leasehold.calendar.arrays import Mask
@@ -45,6 +45,16 @@ MOST_RESOURCES = 500
 """On how many resources moves are looked for, those with the fewest allocations first."""
 MOST_MOVABLE = 300
 """How many reservations are read that may move."""
+
+
+def in_time(service: Service, terms: Terms, look: Callable[[Terms], RoomMade | None]) -> RoomMade | None:
+    """Return the room that is found within `[enforcement] max_rebinding_seconds`; None if none is, or that is 0."""
+    seconds = service.settings.leases.rebinding_seconds
+    if not seconds:
+        return None
+    with suppress(TakesTooLongError):
+        return look(replace(terms, budget=terms.budget.part(seconds), explain=Explain.NOTHING))
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +81,7 @@ class Rebinding:
         The leases that move are then locked, and none of them has started. Takes `[enforcement] max_rebinding_seconds`
         at most, and no statement if nothing may move. Never raises because of what it looks for.
         """
-        seconds = self.service.settings.leases.rebinding_seconds
-        if not seconds:
-            return None
-        terms = replace(terms, budget=terms.budget.part(seconds), explain=Explain.NOTHING)
-        with suppress(TakesTooLongError):
-            return self._room(snapshots, asked, terms, pool)
-        return None
+        return in_time(self.service, terms, lambda limited: self._room(snapshots, asked, limited, pool))
 
     def _room(
         self, snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], terms: Terms, pool: str

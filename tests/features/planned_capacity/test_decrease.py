@@ -126,6 +126,16 @@ def test_a_reserve_is_held_back_from_its_date_on_and_breaks_no_promise(world: Wo
     audit_cloud(world)
 
 
+def test_a_reserve_is_of_hosts_that_there_are(tmp_path: Path) -> None:
+    with make_service(tmp_path) as empty:
+        for where in ('["==", "$rak", "r1"]', '["==", "$rack", "r9"]'):
+            with pytest.raises(InvalidInputError, match="No host has these properties") as caught:
+                reserve(empty, 1, where=where)
+            assert caught.value.field == "resource_properties"
+        # Of whichever hosts come, one is held.
+        assert one(empty, reserve(empty, 1)).holds == []
+
+
 def test_a_percentage_follows_the_hosts_and_a_failed_one_is_no_reserve(world: World) -> None:
     ident = reserve(world, percent=20)
     assert free_at(world, hosts(), 1) == [4]

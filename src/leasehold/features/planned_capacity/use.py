@@ -118,7 +118,7 @@ def make_reserve(service: Service, caller: Caller, draft: ReserveDraft) -> str:
     if draft.end is not None and draft.end <= max(draft.start, now):
         raise InvalidDateError("A reserve ends later than it begins, and later than now.", field="end_date")
     _check_size(draft.amount, draft.percent)
-    if not any_matches(service, draft.resource_properties):
+    if draft.resource_properties and not any_matches(service, draft.resource_properties):
         message = "No host has these properties, and none is planned that has. GET /v1/os-hosts shows what hosts have."
         raise InvalidInputError(message, field=FIELD)
     made = _change(caller, draft.name, ChangeKind.RESERVE, draft.start, draft.end, now)

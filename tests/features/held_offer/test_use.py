@@ -125,7 +125,7 @@ def test_amendments_get_what_has_lapsed_without_a_manager(world: World) -> None:
 def test_a_maintenance_window_waits_for_the_offer(world: World) -> None:
     made = offer(world, hosts(1))
     (label,) = labels(world, made)
-    for on_conflict in ("refuse", "move", "warn"):
+    for on_conflict in ("refuse", "move", "warn", "force"):
         with pytest.raises(MaintenanceConflictError) as caught:
             world.maintain(label, start=1, end=2, on_conflict=on_conflict)
         (concerned,) = caught.value.details["leases"]

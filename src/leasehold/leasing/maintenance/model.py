@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from leasehold.model.errors import InUseError
+from leasehold.model.states import LeaseStatus
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,12 +41,6 @@ class LeaseFate(StrEnum):
     LOSES = "loses"
     """It has not started, and loses hosts for which it finds no others."""
 
-    def allowed(self, on_conflict: OnConflict) -> bool:
-        """Say whether the window may be made although a lease has this fate."""
-        if self is LeaseFate.MOVES:
-            return on_conflict is not OnConflict.REFUSE
-        return on_conflict is OnConflict.FORCE or (self is LeaseFate.STARTED and on_conflict is OnConflict.WARN)
-
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceDraft:
@@ -64,6 +59,17 @@ class Concerned:
 
     lease: Lease
     fate: LeaseFate
+
+    def allowed(self, on_conflict: OnConflict) -> bool:
+        """Say whether the window may be made although the lease has this fate.
+
+        An offer is waited for in any case: it lapses soon, and would be accepted on a host of the window.
+        """
+        if self.fate is LeaseFate.MOVES:
+            return on_conflict is not OnConflict.REFUSE
+        if on_conflict is OnConflict.FORCE:
+            return self.lease.status is not LeaseStatus.OFFERED
+        return self.fate is LeaseFate.STARTED and on_conflict is OnConflict.WARN
 
 
 class MaintenanceConflictError(InUseError):

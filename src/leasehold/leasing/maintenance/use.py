@@ -181,10 +181,10 @@ class _Making:
     def _check(self, fates: Sequence[Concerned]) -> None:
         """Raise MaintenanceConflictError unless each lease may have its fate."""
         allowed = self.draft.on_conflict
-        if all(each.fate.allowed(allowed) for each in fates):
+        if all(each.allowed(allowed) for each in fates):
             return
         counts = Counter(each.fate for each in fates)
-        works = next((word for word in OnConflict if all(each.fate.allowed(word) for each in fates)), OnConflict.REFUSE)
+        works = next((word for word in OnConflict if all(each.allowed(word) for each in fates)), OnConflict.REFUSE)
         message = (
             f"Leases have these hosts in the window: {counts[LeaseFate.MOVES]} can be moved to other hosts, "
             f"{counts[LeaseFate.STARTED]} have started, and {counts[LeaseFate.STUCK]} cannot be moved. Choose another "

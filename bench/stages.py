@@ -30,7 +30,7 @@ MODULES: Final = {
     "leasehold/api/auth": IDENTITY,
     "leasehold/api/body": BODY,
     "leasehold/api/dates": BODY,
-    "leasehold/api/fillers": BODY,
+    "leasehold/api/additions": BODY,
     "leasehold/model/json_bytes": ANSWER,
     "leasehold/api/listing": ANSWER,
     "leasehold/api/models": BODY,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from oslo_config import cfg
 
-    from leasehold.api.call import Filler
+    from leasehold.api.call import Addition
     from leasehold.api.mount import MakeMount, Mount
     from leasehold.api.route import Route
     from leasehold.conf.settings import ApiSettings
@@ -45,7 +45,7 @@ class Parts:
     """What an API has: routes, what adds keys to bodies by the key that names it, and what is not a route."""
 
     routes: Sequence[Route]
-    fillers: Mapping[str, Filler]
+    additions: Mapping[str, Addition]
     mounts: Sequence[MakeMount]
 
 
@@ -83,7 +83,7 @@ def make_app(
         health=HealthCheck(service.db),
         refusals=refusals or RefusalCounts(service.db),
         lease_texts=LeaseTexts(),
-        fillers=parts.fillers,
+        additions=parts.additions,
         document=cache(partial(openapi.describe, parts.routes, service.types, settings.auth_strategy)),
     )
     router = Router(parts.routes)

@@ -61,7 +61,7 @@ class Api:
     refusals: RefusalCounts
     lease_texts: LeaseTexts
     document: Callable[[], Mapping[str, Any]]
-    fillers: Mapping[str, Filler]
+    additions: Mapping[str, Addition]
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +182,8 @@ class Call:
         return value
 
 
-Filler = Callable[["Call", Mapping[str, Any], Mapping[str, Collection[str]]], Mapping[str, Any]]
-"""Returns what is added to a body that was sent, for the value of its key there (`leasehold.api.fillers`).
+Addition = Callable[["Call", Mapping[str, Any], Mapping[str, Collection[str]]], Mapping[str, Any]]
+"""Returns what is added to a body that was sent, for the value of its key there (`leasehold.api.additions`).
 
 The last argument has the keys that this kind of request takes, each with others that displace it.
 """

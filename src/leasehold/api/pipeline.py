@@ -7,8 +7,8 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from leasehold.api import body, errors, request_ids, strict, versions
+from leasehold.api.additions import filled
 from leasehold.api.call import NOBODY, Call, Text
-from leasehold.api.fillers import filled
 from leasehold.api.limits.admission_control import OUTSIDE
 from leasehold.api.limits.parking import parking_of
 from leasehold.api.listing import Listing

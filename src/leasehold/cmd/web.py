@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from oslo_policy import policy
 
     from leasehold.api.app import App
-    from leasehold.api.call import Filler
+    from leasehold.api.call import Addition
     from leasehold.api.limits.admission_control import AdmissionControl
     from leasehold.api.mount import MakeMount
     from leasehold.api.route import Route
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 ROUTES: tuple[Route, ...] = (*core.ROUTES, *(route for each in FEATURES for route in each.routes()))
 MOUNTS: tuple[MakeMount, ...] = tuple(make for each in FEATURES for make in each.mounts())
-FILLERS: Mapping[str, Filler] = {key: each for feature in FEATURES for key, each in feature.fillers().items()}
+ADDITIONS: Mapping[str, Addition] = {key: each for feature in FEATURES for key, each in feature.additions().items()}
 
 
 def make_app(
@@ -38,7 +38,7 @@ def make_app(
     refusals: RefusalCounts | None = None,
 ) -> App:
     """Return the whole API over `service` as a WSGI callable (`leasehold.api.app.make_app`)."""
-    return app.make_app(service, settings, app.Parts(ROUTES, FILLERS, MOUNTS), raw, admission, refusals)
+    return app.make_app(service, settings, app.Parts(ROUTES, ADDITIONS, MOUNTS), raw, admission, refusals)
 
 
 def list_rules() -> list[policy.RuleDefault]:

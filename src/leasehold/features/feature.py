@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
-    from leasehold.api.call import Filler
+    from leasehold.api.call import Addition
     from leasehold.api.mount import MakeMount
     from leasehold.api.route import Route
     from leasehold.conf.options import Options
@@ -48,7 +48,7 @@ class Intakes:
 class Feature:
     """The package `leasehold.features.NAME`, with its options; people read its `title`.
 
-    With `api` it has a module `api` with `ROUTES`, and if it `fills` bodies with `FILLERS`; with `job` a module `job`,
+    With `api` it has a module `api` with `ROUTES`, and if it `fills` bodies with `ADDITIONS`; with `job` a module `job`,
     whose `jobs` makes what managers do for it; with `tables` a module `store` that has them; with `mount` a module
     `mount`, whose `mount` makes what is served beside the routes, and whose `welcome` says where; with `words` a module
     `words`, whose `read_words` is one of `Service.words`; with `sources` a module `source`, whose `SOURCES` are some of
@@ -79,9 +79,9 @@ class Feature:
         found: Sequence[Route] = self._module("api").ROUTES if self.api else ()
         return found
 
-    def fillers(self) -> Mapping[str, Filler]:
+    def additions(self) -> Mapping[str, Addition]:
         """Return what adds keys to the bodies of requests, by the key that names it."""
-        found: Mapping[str, Filler] = self._module("api").FILLERS if self.fills else {}
+        found: Mapping[str, Addition] = self._module("api").ADDITIONS if self.fills else {}
         return found
 
     def jobs(self, service: Service) -> Sequence[Job | PeriodicThread]:

@@ -21,7 +21,7 @@ class RequestModel(BaseModel):
 
     `since` says from which microversion on a key is read; before, it is ignored or refused like an unknown one.
     `instead` says by a required key which others may take its place; it is read as empty text then. `filled` says
-    by a key that is filled (`api/fillers.py`) which keys that may add, each with those that displace it; `added` are
+    by a key that is filled (`api/additions.py`) which keys that may add, each with those that displace it; `added` are
     those that were added.
     """
 

@@ -124,7 +124,7 @@ def added(call: Call, sent: Mapping[str, Any], wanted: Mapping[str, Collection[s
     return added_keys(templates.meant_template(call.service, call.caller.project_id, word).request, sent, wanted)
 
 
-FILLERS = {KEY: added}
+ADDITIONS = {KEY: added}
 _TEMPLATE = Noun("template_id", "template", templates.TEMPLATES.get)
 # Everybody reads a public one.
 _READ = replace(_TEMPLATE, shared=lambda template: template.public)

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 def filled(call: Call, model: type[RequestModel], sent: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Yield what is added to a body, and have an error about that name it as part of what has added it.
 
-    Raises the errors of the filler, and UnknownKeysError for a key that no feature fills.
+    Raises the errors of what adds them, and UnknownKeysError for a key for which no feature adds anything.
     """
     added: dict[str, Mapping[str, Any]] = {}
     for key, wanted in model.filled.items():
         if key in sent and call.version >= model.since.get(key, versions.MINIMUM):
-            if key not in call.api.fillers:
+            if key not in call.api.additions:
                 raise UnknownKeysError([key], model.model_fields.keys() - {key})
-            added[key] = call.api.fillers[key](call, sent, wanted)
+            added[key] = call.api.additions[key](call, sent, wanted)
     try:
         yield {name: value for each in added.values() for name, value in each.items()}
     except LeaseholdError as error:

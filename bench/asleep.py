@@ -12,7 +12,7 @@ from bench import calendar
 from bench.decisions import ACTIONS
 from bench.row import Row
 from leasehold.cmd.memory import keep_freed_memory
-from leasehold.model.resource import Health, Waking
+from leasehold.model.resource import Health, Readiness
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +41,7 @@ def _pool(asleep: int) -> Calendar:
     loaded = calendar.loaded(ALLOCATIONS)
     step = calendar.HOSTS // asleep if asleep else calendar.HOSTS + 1
     sleeping = [
-        replace(each, waking=Waking(TAKES), health=Health.ASLEEP)
+        replace(each, readiness=Readiness(TAKES), health=Health.ASLEEP)
         for each in calendar.hosts()
         if each.number % step == 0
     ]

@@ -122,8 +122,8 @@ class Calendar:
             answers = Answers(self.properties)
         eligible = Eligible(self._resources, answers, restricted=bool(self._resources.projects))
         seconds = to_seconds(now)
-        asleep = self._resources.asleep().held(seconds) if self._resources.waking else NOTHING_ADDED
-        return Snapshot(demands, self._store, self._outlines, seconds, eligible, weighers=weighers, added=asleep)
+        unready = self._resources.unready().held(seconds) if self._resources.readiness else NOTHING_ADDED
+        return Snapshot(demands, self._store, self._outlines, seconds, eligible, weighers=weighers, added=unready)
 
     def _forget_demands(self) -> None:
         """Drop the demands that no allocation has any more, each time that their number has doubled."""

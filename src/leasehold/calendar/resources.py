@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from leasehold.calendar.arrays import MOST_CAPACITY, Mask, Rows
-from leasehold.calendar.asleep import Asleep
 from leasehold.calendar.properties import PropertyTable
+from leasehold.calendar.readiness import Unready
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from leasehold.model.resource import Resource, Waking
+    from leasehold.model.resource import Readiness, Resource
 
 _CACHED_AMOUNTS = 64
 
@@ -28,7 +28,8 @@ class ResourceTable:
     A shared resource counts as not enrolled, and is `present` as long as it is not removed. `numbers` is ascending. It
     also has the numbers that only allocations mention; such a row is not usable and has no capacity. -1 stands for no
     capacity in `_capacity`, and for no limit in `_max_unit`. `holders` are the leases that resources are held for, by
-    number, `projects` those that may use a resource, by number, where not all may, and `waking` those that are asleep.
+    number, `projects` those that may use a resource, by number, where not all may, and `readiness` those that are not
+    ready.
     """
 
     def __init__(self) -> None:
@@ -37,7 +38,7 @@ class ResourceTable:
         self.disabled: Mask = np.empty(0, np.bool_)
         self.holders: dict[int, str] = {}
         self.projects: dict[int, frozenset[str]] = {}
-        self.waking: dict[int, Waking] = {}
+        self.readiness: dict[int, Readiness] = {}
         self.enrolled: Mask = np.empty(0, np.bool_)
         self.present: Mask = np.empty(0, np.bool_)
         self.properties = PropertyTable()
@@ -46,7 +47,7 @@ class ResourceTable:
         self._traits: dict[str, Mask] = {}
         self._room: dict[tuple[str, int], NDArray[np.int64]] = {}
         self._names: frozenset[str] | None = None
-        self._asleep: Asleep | None = None
+        self._unready: Unready | None = None
 
     def __len__(self) -> int:
         return self.numbers.size
@@ -75,7 +76,7 @@ class ResourceTable:
         self.numbers = np.union1d(old, numbers)
         moved = np.searchsorted(self.numbers, old)
         self._room.clear()
-        self._asleep = None
+        self._unready = None
         self.properties = self.properties.spread(moved, self.numbers.size)
         for amounts in (self._capacity, self._max_unit):
             amounts.update({name: self._spread(column, moved, -1) for name, column in amounts.items()})
@@ -96,7 +97,7 @@ class ResourceTable:
         if not resources:
             return
         self._room.clear()
-        self._names = self._asleep = None
+        self._names = self._unready = None
         rows = self.rows([resource.number for resource in resources]).tolist()
         self.properties = self.properties.put(rows, [resource.values for resource in resources])
         for resource, row in zip(resources, rows, strict=True):
@@ -106,7 +107,7 @@ class ResourceTable:
             self.present[row] = resource.deleted_at is None
             _note(self.holders, resource, resource.held_for)
             _note(self.projects, resource, resource.projects)
-            _note(self.waking, resource, resource.waking)
+            _note(self.readiness, resource, resource.readiness)
             self._put_amounts(self._capacity, row, resource.capacity)
             self._put_amounts(self._max_unit, row, resource.max_unit)
             for name in resource.traits - self._traits.keys():
@@ -114,12 +115,12 @@ class ResourceTable:
             for name, column in self._traits.items():
                 column[row] = name in resource.traits
 
-    def asleep(self) -> Asleep:
-        """Return those that are asleep."""
-        if self._asleep is None:
-            numbers = sorted(self.waking)
-            self._asleep = Asleep.of(self.rows(numbers), [self.waking[number] for number in numbers])
-        return self._asleep
+    def unready(self) -> Unready:
+        """Return those that are not ready."""
+        if self._unready is None:
+            numbers = sorted(self.readiness)
+            self._unready = Unready.of(self.rows(numbers), [self.readiness[number] for number in numbers])
+        return self._unready
 
     def closed_to(self, projects: Collection[str]) -> Rows:
         """Return the rows that one of these projects may not use; with none those that some project may not use."""

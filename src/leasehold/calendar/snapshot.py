@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from leasehold.calendar.arrays import ALL_OF_IT, FOR_EVER, MOST_CAPACITY, MOST_SLOTS, Counts, Mask, Rows
-from leasehold.calendar.asleep import EVER
+from leasehold.calendar.readiness import EVER
 from leasehold.calendar.demands import ANYTHING, EXCLUSIVE
 from leasehold.calendar.idle import IdlePeriods
 from leasehold.calendar.outline import Outlook

@@ -39,23 +39,24 @@ class Health(StrEnum):
     FAILED = "failed"
     """Down for at least the grace period: other hosts replace it in its allocations."""
     ASLEEP = "asleep"
-    """Off on purpose: it keeps what is promised on it, and gets new allocations that it is ready for (`Waking`)."""
+    """Off on purpose: it keeps what is promised on it, and gets new allocations that it is ready for."""
     PLANNED = "planned"
-    """The cloud does not have it yet: it is expected, and gets allocations from then on (`Waking`, decision 0146)."""
+    """The cloud does not have it yet: it is expected, and gets allocations from then on (decision 0146)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Waking:
-    """How soon a resource that is asleep is ready: it `takes` so long from `begun` on, None: from when it is woken.
+class Readiness:
+    """How soon a resource is ready that is not: it `takes` so long from `begun` on, None: from when it is needed.
 
-    One that is planned is expected at `begun`, and takes no time.
+    It is asleep, or in use for as long as nothing is promised on it. One that is planned is expected at `begun`, and
+    takes no time.
     """
 
     takes: timedelta
     begun: datetime | None = None
 
     def ready_at(self, now: datetime) -> datetime:
-        """Return from when on an allocation may use it that is decided now: never now, as long as it is asleep."""
+        """Return from when on an allocation may use it that is decided now: never now, as long as it is not ready."""
         begun = now if self.begun is None else self.begun
         return max(begun + self.takes, now + timedelta(seconds=1))
 
@@ -127,8 +128,8 @@ class Resource:
     `membership_reason` is why the last draw failed; None if none has failed since. `held_for` is the best-effort lease
     that it is held for: no other lease may be promised it (decision 0060). `projects` are those that may use it, None
     for all: nobody else is promised it, or told of it (decision 0077). `owner` is the one of them that it belongs to
-    (decision 0108). `region` is the region of this service. `waking` is how soon it is ready, None unless it is asleep
-    or planned.
+    (decision 0108). `region` is the region of this service. `readiness` is how soon it is ready, None if it is: one
+    that is asleep or planned is not, nor one that the pool's promises have to wait for.
     """
 
     number: int
@@ -157,7 +158,7 @@ class Resource:
     projects: frozenset[str] | None = None
     owner: str | None = None
     region: str | None = None
-    waking: Waking | None = None
+    readiness: Readiness | None = None
 
     @property
     def reservable(self) -> bool:
@@ -186,7 +187,7 @@ class Resource:
     @property
     def expected_at(self) -> datetime | None:
         """When the cloud is expected to have it; None: it has it."""
-        return self.waking.begun if self.waking is not None and self.health is Health.PLANNED else None
+        return self.readiness.begun if self.readiness is not None and self.health is Health.PLANNED else None
 
     @property
     def label(self) -> str:

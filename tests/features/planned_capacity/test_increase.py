@@ -100,7 +100,7 @@ def test_it_is_enrolled_at_its_date_by_its_name(world: World) -> None:
     planned(world, "cmp-05", start=1)
     lease = world.lease(new(), start=1, end=2)
     run_until(world, world.hour(1))
-    assert "Waiting for cmp-05 to arrive" in world.reason(lease)
+    assert "Waiting for cmp-05 to be ready" in world.reason(lease)
     round_(world)
     run_for(world, minutes=1)
     assert world.status(lease) == "ACTIVE"

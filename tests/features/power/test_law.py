@@ -66,8 +66,8 @@ class History:
             rows = connection.execute(starts.where(*ahead).group_by(allocations.c.resource_number)).all()
         first = {row.resource_number: from_seconds(row.first) for row in rows}
         for each in self.world.listed():
-            if each.waking is not None and each.number in first:
-                assert first[each.number] >= each.waking.ready_at(now), each
+            if each.readiness is not None and each.number in first:
+                assert first[each.number] >= each.readiness.ready_at(now), each
 
     def settle(self) -> None:
         """Let everything come to its end, and check that no lease has waited for a machine."""
@@ -115,7 +115,7 @@ class History:
 
     def _fail(self, number: int) -> None:
         # One that fails while it sleeps may leave nothing else for its lease.
-        if self.world.host(name := HOSTS[number % len(HOSTS)]).waking is None:
+        if self.world.host(name := HOSTS[number % len(HOSTS)]).readiness is None:
             self.world.fail(name)
 
     def _recover(self, number: int) -> None:

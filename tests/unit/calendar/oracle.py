@@ -14,7 +14,7 @@ from leasehold.model.windows import from_seconds
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from leasehold.model.resource import Resource, Waking
+    from leasehold.model.resource import Readiness, Resource
 
 MOST_SLOTS = 2**31 - 1
 Times = tuple[int, int]
@@ -60,11 +60,11 @@ class Oracle:
         self.resources = sorted(resources, key=lambda resource: resource.number)
         self.now = now
         self.held = [self._until_released(row) for row in rows if row.end > row.start]
-        self.held += [self._until_ready(each, each.waking) for each in self.resources if each.waking is not None]
+        self.held += [self._until_ready(each, each.readiness) for each in self.resources if each.readiness is not None]
 
-    def _until_ready(self, asleep: Resource, waking: Waking) -> Row:
-        ready = 0 if asleep.deleted_at else math.ceil(waking.ready_at(from_seconds(self.now)).timestamp())
-        return Row(0, asleep.number, -1000, ready, 1, None, "", released=False)
+    def _until_ready(self, unready: Resource, readiness: Readiness) -> Row:
+        ready = 0 if unready.deleted_at else math.ceil(readiness.ready_at(from_seconds(self.now)).timestamp())
+        return Row(0, unready.number, -1000, ready, 1, None, "", released=False)
 
     def _until_released(self, row: Row) -> Row:
         late = row.end <= self.now and not row.released

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from leasehold.calendar.index import Calendar
 from leasehold.calendar.search import SlotSpread, Sought, earliest_free, earliest_slots
 from leasehold.model.allocation import Pick
-from leasehold.model.resource import HOST, HOST_POOL, Resource, Waking
+from leasehold.model.resource import HOST, HOST_POOL, Readiness, Resource
 from leasehold.model.windows import Window, from_seconds, to_seconds
 from tests.unit.calendar.oracle import Oracle, Row, Shape, columns, latest
 
@@ -29,8 +29,8 @@ RESERVATIONS = [str(UUID(int=(n << 64) + n // 2)) for n in range(1, 6)]
 demands = st.dictionaries(st.sampled_from(["VCPU", "MEMORY_MB", "PCPU"]), st.integers(0, 4), max_size=3)
 spans = st.tuples(st.integers(0, DAY), st.integers(0, DAY)).map(lambda pair: (min(pair), max(pair)))
 moments = st.integers(-3, DAY + 3)
-wakings = st.builds(
-    Waking,
+readinesses = st.builds(
+    Readiness,
     st.integers(0, 20).map(lambda seconds: timedelta(seconds=seconds)),
     st.one_of(st.none(), st.integers(-10, DAY).map(from_seconds)),
 )
@@ -68,8 +68,8 @@ def snapshot_of(rows: Sequence[Row] = (), pool: Iterable[Resource] | None = None
 
 
 @st.composite
-def pools(draw: st.DrawFn, *, asleep: bool = True) -> list[Resource]:
-    """Draw one to five resources whose numbers have gaps; some may be asleep."""
+def pools(draw: st.DrawFn, *, unready: bool = True) -> list[Resource]:
+    """Draw one to five resources whose numbers have gaps; some may not be ready."""
     numbers = draw(st.lists(st.integers(1, 50), min_size=1, max_size=5, unique=True))
     amounts = st.dictionaries(st.sampled_from(["VCPU", "MEMORY_MB", "PCPU"]), st.integers(0, 12), max_size=3)
     return [
@@ -80,7 +80,7 @@ def pools(draw: st.DrawFn, *, asleep: bool = True) -> list[Resource]:
             admitted=draw(st.booleans()),
             disabled=draw(st.booleans()),
             deleted_at=draw(st.sampled_from([None, None, datetime(2030, 1, 1, tzinfo=UTC)])),
-            waking=draw(st.one_of(st.none(), st.none(), wakings if asleep else st.none())),
+            readiness=draw(st.one_of(st.none(), st.none(), readinesses if unready else st.none())),
         )
         for number in numbers
     ]

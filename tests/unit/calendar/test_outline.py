@@ -64,12 +64,12 @@ def test_many_stretches_are_bounded_as_each_by_itself(
         assert outlook.at_most_each(first, count, length).tolist() == each[first : first + count]
 
 
-@given(st.data(), pools(asleep=False), spans, demands)
+@given(st.data(), pools(unready=False), spans, demands)
 def test_with_stretches_of_a_second_nothing_is_left_to_find_out(
     data: st.DataObject, pool: list[Resource], times: tuple[int, int], demand: dict[str, int]
 ) -> None:
     now = data.draw(st.integers(0, times[0]))
-    # Release every row: outlines model neither the wait for a late release nor what is asleep.
+    # Release every row: outlines model neither the wait for a late release nor what is not ready.
     rows = [replace(each, released=True) for each in data.draw(allocations(pool, most=20))]
     snapshot = calendar_of(rows, pool, most_cells=10**6).snapshot(from_seconds(now))
     end = max(times[1], times[0] + 1)

@@ -91,7 +91,7 @@ def share(held: Row, of: Resource, classes: set[str]) -> float:
 
 @given(st.data(), st.integers(0, DAY), st.integers(1, 12))
 def test_candidates_say_what_is_reserved_and_how_long_it_is_idle(data: st.DataObject, start: int, length: int) -> None:
-    pool = sorted(data.draw(pools(asleep=False)), key=lambda each: each.number)
+    pool = sorted(data.draw(pools(unready=False)), key=lambda each: each.number)
     rows, end, seen = latest(data.draw(allocations(pool))), start + length, Seen()
     order(seen, pool, rows, start, end)
     if len(pool) == 1:

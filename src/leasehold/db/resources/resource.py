@@ -14,7 +14,7 @@ from leasehold.db.paging import Listed
 from leasehold.db.tables import resource_properties, resources
 from leasehold.model.membership import Membership
 from leasehold.model.paging import WHOLE, PageRequest
-from leasehold.model.resource import Health, Resource, Waking
+from leasehold.model.resource import Health, Readiness, Resource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -80,8 +80,12 @@ def _resource(row: Row[Any], properties: Mapping[str, str], region: str | None) 
         membership=Membership(row.membership or Membership.RESERVATION),
         projects=None if row.projects is None else frozenset(row.projects),
         region=region,
-        waking=None if row.waking_seconds is None else Waking(timedelta(seconds=row.waking_seconds), row.waking_since),
+        readiness=_readiness(row),
     )
+
+
+def _readiness(row: Row[Any]) -> Readiness | None:
+    return None if row.waking_seconds is None else Readiness(timedelta(seconds=row.waking_seconds), row.waking_since)
 
 
 def _health(row: Row[Any]) -> Health:

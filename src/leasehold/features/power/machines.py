@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from leasehold.conf.errors import ConfigurationError
 from leasehold.db.resources.resource import find_resource
+from leasehold.db.resources.use import Use, use_of
 from leasehold.features.power.managed import Managed, taken
 from leasehold.features.power.model import Machine, Sleep, Stage
 from leasehold.features.power.options import PowerSettings
 from leasehold.features.power.port import PowerError
 from leasehold.features.power.rounds import known, margins, resting
-from leasehold.features.power.store import Use, find_machine, forget_machine, open_sleeps, put_machine, use_of
+from leasehold.features.power.store import find_machine, forget_machine, open_sleeps, put_machine
 from leasehold.features.power.use import Host, adopt, wake
 from leasehold.leasing.locks import lock
 from leasehold.model.errors import CloudUnavailableError, ConflictError, InUseError, InvalidInputError, NotFoundError
@@ -76,7 +77,7 @@ def list_machines(service: Service, number: int | None = None) -> Sequence[Machi
             resource := found.hosts[each].resource,
             found.sleeps.get(each),
             uses.get(each, Use()).next_start,
-            None if resource.waking is None else resource.waking.ready_at(now),
+            None if resource.readiness is None else resource.readiness.ready_at(now),
             found.machines[each].failure or settings.missing(found.machines[each].power_class),
         )
         for each in numbers

@@ -9,13 +9,11 @@ import logging
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from leasehold.cloud.ports import CloudError
-from leasehold.db.leases.lease import find_leases
 from leasehold.db.resources.resource import resources_by_number
-from leasehold.db.waiting import MOST, waiting_for
+from leasehold.db.resources.use import Use, use_of
 from leasehold.features.power.drivers import NoPower, load_power
 from leasehold.features.power.managed import Managed
 from leasehold.features.power.metrics import show_margins
@@ -24,8 +22,9 @@ from leasehold.features.power.options import MachineClass, PowerSettings
 from leasehold.features.power.plan import Candidate, Conditions, plan
 from leasehold.features.power.port import PowerError
 from leasehold.features.power.step import QUIET_WITHIN, Step
-from leasehold.features.power.store import Use, awake_since, change_sleep, open_sleeps, read_machines, use_of, wakes_of
+from leasehold.features.power.store import awake_since, change_sleep, open_sleeps, read_machines, wakes_of
 from leasehold.features.power.use import Host, adopt, expect, put_to_sleep, wake
+from leasehold.leasing.waiting.waiting_list import waited_for
 from leasehold.model.errors import some_of
 from leasehold.model.properties import matches
 from leasehold.model.resource import Health
@@ -170,7 +169,7 @@ class Rounds:
         service, settings, now = self.service, self._settings, self.service.now()
         with service.db.reading() as connection:
             uses, awake = use_of(connection, list(found.machines), now), awake_since(connection)
-            waited_for = _waited_for(connection, {each.type_.kind.pool for each in found.hosts.values()}, now)
+            wanted = waited_for(connection, {each.type_.kind.pool for each in found.hosts.values()}, now)
         candidates = [
             self._candidate(found, number, times, uses.get(number, Use()), awake.get(number))
             for number in found.machines
@@ -179,7 +178,7 @@ class Rounds:
         _keep_margins(service, found, times)
         self._adopt(found, times)
         may_sleep = settings.may_sleep(now)
-        planned = plan(candidates, _conditions(settings), now, may_sleep=may_sleep, waited_for=waited_for)
+        planned = plan(candidates, _conditions(settings), now, may_sleep=may_sleep, waited_for=wanted)
         for number in planned.wake:
             if wake(service, found.hosts[number]):
                 log.info("%s wakes up.", found.hosts[number].resource.label)
@@ -249,13 +248,6 @@ def _may_be_closed(host: Resource, machine_class: MachineClass, now: datetime) -
     if host.health is Health.DISABLED:
         return host.updated_at is not None and now - host.updated_at >= machine_class.shut_down + QUIET_WITHIN
     return host.health in (Health.DOWN, Health.FAILED)
-
-
-def _waited_for(connection: Connection, pools: Collection[str], now: datetime) -> int:
-    """Return how many hosts leases wait for that begin when they get them; slots count as one host."""
-    waiting = [each.id for each in islice(waiting_for(connection, pools), MOST) if not each.waiting.draws]
-    found = [lease for lease in find_leases(connection, waiting) if lease.waits and lease.window.start <= now]
-    return sum(int(part.request.get("min", 1)) for lease in found for part in lease.reservations)
 
 
 def mind_sleepers(service: Service) -> int:

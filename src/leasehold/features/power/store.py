@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,6 @@ from sqlalchemy import (
     Integer,
     String,
     and_,
-    case,
     delete,
     func,
     insert,
@@ -24,13 +23,11 @@ from sqlalchemy import (
     update,
 )
 
-from leasehold.db.tables import allocations, table
+from leasehold.db.tables import table
 from leasehold.db.types import COUNTED, BigKey, UtcDateTime
 from leasehold.features.power.model import SEEN, Machine, Outcome, Sleep
-from leasehold.model.windows import from_seconds, to_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
     from datetime import datetime
 
     from sqlalchemy import Connection, Row
@@ -79,15 +76,6 @@ delays = table(
 _OPEN = or_(sleeps.c.outcome.is_(None), and_(sleeps.c.outcome == Outcome.FAILED, sleeps.c.ready_at.is_(None)))
 """Of a machine that is not on; one that has failed to wake up is not, until it does."""
 _KEPT = tuple(each for each in Sleep.__dataclass_fields__ if each not in ("takes", "outcome"))
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """When something is promised next on a resource that nobody uses now, and since when that is so; None: never."""
-
-    next_start: datetime | None = None
-    idle_since: datetime | None = None
-    used: bool = False
 
 
 def read_machines(connection: Connection) -> dict[int, Machine]:
@@ -157,29 +145,3 @@ def wakes_of(connection: Connection, power_class: str) -> list[timedelta]:
     query = select(sleeps).where(*ended, *timed).order_by(sleeps.c.ready_at.desc()).limit(SEEN)
     found = map(_sleep, reversed(connection.execute(query).all()))
     return [each.ready_at - each.boots_since for each in found if each.ready_at and each.boots_since]
-
-
-def use_of(connection: Connection, numbers: Collection[int], now: datetime) -> Mapping[int, Use]:
-    """Return how resources are used, by number; one on which nothing was ever promised is left out."""
-    here, moment = allocations.c, to_seconds(now)
-    real = here.ends_at > here.starts_at
-    live = or_(and_(here.ends_at > moment, real), here.released_at.is_(None))
-    begun = here.starts_at <= moment
-    query = (
-        select(
-            here.resource_number,
-            func.min(case((and_(live, ~begun), here.starts_at))).label("next"),
-            func.max(case((~live, here.ends_at))).label("last"),
-            func.count(case((and_(live, begun), 1))).label("uses"),
-        )
-        .where(here.resource_number.in_(numbers))
-        .group_by(here.resource_number)
-    )
-    return {
-        row.resource_number: Use(_moment(row.next), _moment(row.last), used=row.uses > 0)
-        for row in connection.execute(query)
-    }
-
-
-def _moment(seconds: int | None) -> datetime | None:
-    return None if seconds is None else from_seconds(int(seconds))

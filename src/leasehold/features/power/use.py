@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING
 
 from leasehold.db.allocation import leases_on
 from leasehold.db.leases.lease import find_leases
-from leasehold.db.outbox import put_resource_events
-from leasehold.db.resources.resource import resources_by_number, update_resources
+from leasehold.db.resources.use import Use, use_of
 from leasehold.db.task import LEASE, hurry_task
 from leasehold.db.work import work_of
 from leasehold.features.power.model import LONGEST_REASON, Outcome, Stage
-from leasehold.features.power.store import Use, add_sleep, change_sleep, find_machine, open_sleeps, put_machine, use_of
-from leasehold.leasing.locks import lock
-from leasehold.model.event_log import ResourceNews
-from leasehold.model.resource import Health, Waking
+from leasehold.features.power.store import add_sleep, change_sleep, find_machine, open_sleeps, put_machine
+from leasehold.leasing.resources.readiness import decide_about, put_readiness
+from leasehold.model.resource import Health, Readiness
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,7 +63,7 @@ def put_to_sleep(service: Service, host: Host, power_class: str, takes: timedelt
         if not now.able or use.used or soon or busy or open_sleeps(locks.connection, host.number):
             return False
         add_sleep(locks.connection, host.number, power_class, takes, locks.now)
-        _put(locks, now.resource, Waking(takes), Health.ASLEEP)
+        put_readiness(locks, now.resource, Readiness(takes), Health.ASLEEP)
         return True
 
     return _decide(service, host, work, freed=False)
@@ -79,13 +77,13 @@ def adopt(service: Service, host: Host, power_class: str, takes: timedelta) -> b
 
     def work(locks: Locks, now: Host) -> bool:
         failed = open_sleeps(locks.connection, host.number).get(host.number)
-        if now.resource.waking is not None or (failed is not None and failed.stage is not Stage.FAILED):
+        if now.resource.readiness is not None or (failed is not None and failed.stage is not Stage.FAILED):
             return False
         if failed is not None:
             change_sleep(locks.connection, failed.id, ready_at=locks.now)
         times = dict.fromkeys(("stopped_at", "off_at", "woken_at", "cycled_at"), locks.now)
         add_sleep(locks.connection, host.number, power_class, takes, locks.now, **times)
-        _put(locks, now.resource, Waking(takes, locks.now), Health.ASLEEP)
+        put_readiness(locks, now.resource, Readiness(takes, locks.now), Health.ASLEEP)
         return True
 
     return _decide(service, host, work, freed=False)
@@ -95,7 +93,7 @@ def stop(service: Service, host: Host, sleep: Sleep, watts: float | None) -> boo
     """Record that the machine of a closed host is shut down from now on; False if somebody needs it meanwhile."""
 
     def work(locks: Locks, now: Host) -> bool:
-        if now.resource.waking is None or not _is(locks, host, sleep, Stage.CLOSING):
+        if now.resource.readiness is None or not _is(locks, host, sleep, Stage.CLOSING):
             return False
         change_sleep(locks.connection, sleep.id, stopped_at=locks.now, watts=watts)
         return True
@@ -108,11 +106,11 @@ def wake(service: Service, host: Host) -> bool:
 
     def work(locks: Locks, now: Host) -> bool:
         sleep = open_sleeps(locks.connection, host.number).get(host.number)
-        waking = now.resource.waking
-        if sleep is None or waking is None or sleep.woken_at is not None:
+        readiness = now.resource.readiness
+        if sleep is None or readiness is None or sleep.woken_at is not None:
             return False
         change_sleep(locks.connection, sleep.id, woken_at=locks.now)
-        _put(locks, now.resource, replace(waking, begun=locks.now), Health.ASLEEP)
+        put_readiness(locks, now.resource, replace(readiness, begun=locks.now), Health.ASLEEP)
         return True
 
     return _decide(service, host, work, freed=True)
@@ -122,10 +120,10 @@ def expect(service: Service, host: Host, sleep: Sleep, takes: timedelta, **found
     """Record what was `found` of a sleeping machine, and that it takes another time to wake up from now on."""
 
     def work(locks: Locks, now: Host) -> bool:
-        if now.resource.waking is None or not _is(locks, host, sleep):
+        if now.resource.readiness is None or not _is(locks, host, sleep):
             return False
         change_sleep(locks.connection, sleep.id, takes_seconds=int(takes.total_seconds()), **found)
-        _put(locks, now.resource, replace(now.resource.waking, takes=takes), Health.ASLEEP)
+        put_readiness(locks, now.resource, replace(now.resource.readiness, takes=takes), Health.ASLEEP)
         return True
 
     return _decide(service, host, work, freed=True)
@@ -142,13 +140,13 @@ def ready(service: Service, host: Host, sleep: Sleep, outcome: Outcome) -> int:
         late.clear()
         if not _is(locks, host, sleep):
             return False
-        if now.resource.waking is not None:
+        if now.resource.readiness is not None:
             second = locks.now.replace(microsecond=0)
             waiting = list(leases_on(locks.connection, [host.number], second, second))
             # A maintenance window may begin at once on a host that sleeps: nobody has promised it to be ready.
             found = find_leases(locks.connection, waiting) if waiting else ()
             late.extend(each.id for each in found if not each.is_maintenance)
-            _put(locks, now.resource, None, Health.HEALTHY)
+            put_readiness(locks, now.resource, None, Health.HEALTHY)
             for lease_id in waiting:
                 hurry_task(locks.connection, LEASE, lease_id, locks.now)
         kept = Outcome.FAILED if sleep.outcome is Outcome.FAILED else outcome
@@ -163,10 +161,10 @@ def fail(service: Service, host: Host, sleep: Sleep, reason: str) -> None:
     """Record that a machine has not come up: its host has failed, and its leases can be healed."""
 
     def work(locks: Locks, now: Host) -> bool:
-        if now.resource.waking is None or not _is(locks, host, sleep):
+        if now.resource.readiness is None or not _is(locks, host, sleep):
             return False
         change_sleep(locks.connection, sleep.id, outcome=Outcome.FAILED)
-        _put(locks, now.resource, None, Health.FAILED)
+        put_readiness(locks, now.resource, None, Health.FAILED)
         distrust(locks.connection, host.number, reason, locks.now)
         return True
 
@@ -186,37 +184,8 @@ def _is(locks: Locks, host: Host, sleep: Sleep, *stages: Stage) -> bool:
     return present is not None and present.id == sleep.id and (not stages or present.stage in stages)
 
 
-def _put(locks: Locks, resource: Resource, waking: Waking | None, health: Health) -> None:
-    """Write how soon a resource is ready, and its health, with an event if that is another one."""
-    admitted = resource.admitted and health is not Health.FAILED
-    update_resources(
-        locks.connection,
-        [resource.number],
-        locks.next(resource.pool),
-        waking_seconds=None if waking is None else int(waking.takes.total_seconds()),
-        waking_since=None if waking is None else waking.begun,
-        health=health,
-        down_since=locks.now if health is Health.FAILED else None,
-        reservable=admitted,
-        updated_at=locks.now,
-    )
-    if health is not resource.health:
-        after = replace(resource, waking=waking, health=health, admitted=admitted)
-        put_resource_events(locks.connection, ResourceNews.HEALTH, [after], locks.now)
-
-
 def _decide(service: Service, host: Host, work: Callable[[Locks, Host], bool], *, freed: bool) -> bool:
     """Run `work` on the host as it is, with its pool locked, and move the pool if it returns true."""
-
-    def locked(connection: Connection) -> bool:
-        locks = lock(connection, {host.type_.kind.pool}, service.now)
-        present = resources_by_number(connection, [host.number]).get(host.number)
-        if present is None or present.deleted_at is not None or not work(locks, replace(host, resource=present)):
-            return False
-        locks.move(freed=freed)
-        return True
-
-    done = service.db.transact(locked)
-    if done:
-        service.wake()
-    return done
+    return decide_about(
+        service, host.resource, lambda locks, now: work(locks, replace(host, resource=now)), freed=freed
+    )

@@ -134,12 +134,18 @@ def _changes(resources: Iterable[Resource], reports: Mapping[int, Report], now: 
     found: Changes = defaultdict(list)
     for each in resources:
         report = reports.get(each.number)
-        if report is None or each.waking is not None:
+        if report is None or _is_off_or_never_ready(each):
             continue
         state = judge(report, now, grace, (each.health, each.down_since))
         if (each.health, each.down_since) != state or (each.admitted and state[0] is not Health.HEALTHY):
             found[state].append(each)
     return dict(found)
+
+
+def _is_off_or_never_ready(resource: Resource) -> bool:
+    """Say whether a resource is asleep or planned, or has failed to be ready; whoever decided that says when it is."""
+    absent = resource.health in (Health.ASLEEP, Health.PLANNED)
+    return absent or (resource.health is Health.FAILED and resource.readiness is not None)
 
 
 def _works(report: Report) -> bool:

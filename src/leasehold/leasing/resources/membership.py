@@ -73,7 +73,7 @@ def ask_for_pool(
     if after is resource.membership:
         return resource
     refuse_held(type_, resource)
-    refuse_asleep(type_, resource)
+    refuse_unready(type_, resource)
     if resource.membership is Membership.RESERVATION:
         _refuse_promised(connection, type_.kind.singular, resource, now)
     add_task_once(connection, driver.task, resource.id, now)
@@ -121,17 +121,17 @@ def refuse_held(type_: ResourceType, resource: Resource) -> None:
         raise InUseError(message, details={"leases": [resource.held_for]})
 
 
-def refuse_asleep(type_: ResourceType, resource: Resource) -> None:
-    """Raise InUseError for a resource that is asleep or planned: it has to be there to be emptied, moved or removed."""
+def refuse_unready(type_: ResourceType, resource: Resource) -> None:
+    """Raise InUseError for a resource that is not ready: it has to be, to be emptied, moved or removed."""
+    if resource.readiness is None:
+        return
+    why, what = "is in use until something is promised on it", "Disable it, and try again when it is ready"
     if resource.expected_at is not None:
-        message = (
-            f"The {type_.kind.singular} {resource.label} is not there yet. Say that it has arrived, or delete its "
-            "change of capacity (GET /v1/capacity/changes)."
-        )
-        raise InUseError(message)
-    if resource.waking is not None:
-        message = f"The {type_.kind.singular} {resource.label} is asleep. Wake it, and try again when it is awake."
-        raise InUseError(message)
+        why = "is not there yet"
+        what = "Say that it has arrived, or delete its change of capacity (GET /v1/capacity/changes)"
+    elif resource.health is Health.ASLEEP:
+        why, what = "is asleep", "Wake it, and try again when it is awake"
+    raise InUseError(f"The {type_.kind.singular} {resource.label} {why}. {what}.")
 
 
 def _refuse_promised(connection: Connection, singular: str, resource: Resource, now: datetime) -> None:

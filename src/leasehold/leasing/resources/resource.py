@@ -26,8 +26,8 @@ from leasehold.leasing.resources.membership import (
     ask_for_pool,
     bring_where_it_belongs,
     columns_of,
-    refuse_asleep,
     refuse_held,
+    refuse_unready,
 )
 from leasehold.model.errors import CloudUnavailableError, InUseError
 from leasehold.model.event_log import ResourceNews
@@ -155,7 +155,7 @@ def remove(service: Service, type_name: str, ident: str) -> None:
         enrolled = find_enrolled(service, connection, type_name, ident)
         _refuse_allocated(connection, kind.singular, enrolled, locks.now)
         refuse_held(type_, enrolled)
-        refuse_asleep(type_, enrolled)
+        refuse_unready(type_, enrolled)
         remove_resource(connection, enrolled.number, locks.next(kind.pool), locks.now)
         if isinstance(driver, Placed):
             add_task_once(connection, driver.task, ident, service.now())
@@ -196,7 +196,7 @@ def converge_resource(
         if isinstance(driver, Movable) and resource.membership.moves:
             steps.insert(0, partial(driver.share, service.cloud, settings, resource.attributes))
         do_all(steps)
-    elif resource.waking is not None:
+    elif resource.readiness is not None:
         # It is closed, and comes back to its place when it wakes up.
         progress = Progress()
     elif isinstance(driver, Movable) and resource.membership is not Membership.RESERVATION:

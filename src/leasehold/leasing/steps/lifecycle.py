@@ -402,7 +402,7 @@ def _waits(lease: Lease, part: Reservation, now: datetime) -> Waits:
 def _blocked(
     connection: Connection, jobs: Sequence[Convergence[Any]], there: Sequence[Allocation] | None, now: datetime
 ) -> dict[str, str]:
-    """Return, by reservation, why its start has to wait: its resources are asleep, or not released by earlier leases.
+    """Return, by reservation, why its start has to wait: its resources are not ready, or not released before.
 
     What is `there` was read with the lease; None: it was not.
     """
@@ -411,10 +411,9 @@ def _blocked(
         there = unreleased_on(connection, numbers, now) if numbers else []
     reasons = {}
     for job in jobs:
-        absent = [holding.resource for holding in job.holdings if holding.resource.waking is not None]
-        if absent:
-            comes = "arrive" if any(each.expected_at for each in absent) else "wake"
-            reasons[job.name] = f"Waiting for {', '.join(each.label for each in absent)} to {comes}"
+        unready = [holding.resource.label for holding in job.holdings if holding.resource.readiness is not None]
+        if unready:
+            reasons[job.name] = f"Waiting for {', '.join(unready)} to be ready"
             continue
         full = [holding.resource.label for holding in job.holdings if is_full(holding.resource, there, job.name, now)]
         if full:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from leasehold.db.leases.lease import find_leases
@@ -25,6 +26,7 @@ from leasehold.resource_types.kind import Explain
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
+    from datetime import datetime
 
     from sqlalchemy import Connection
 
@@ -126,3 +128,10 @@ class WaitingList:
         except (LeaseholdError, RefusedError):
             return False
         return True
+
+
+def waited_for(connection: Connection, pools: Collection[str], now: datetime) -> int:
+    """Return how many hosts leases wait for that begin when they get them; slots count as one host."""
+    waiting = [each.id for each in islice(waiting_for(connection, pools), MOST) if not each.waiting.draws]
+    found = [lease for lease in find_leases(connection, waiting) if lease.waits and lease.window.start <= now]
+    return sum(int(part.request.get("min", 1)) for lease in found for part in lease.reservations)

@@ -46,7 +46,7 @@ class _Cloud:
 
     def left_disabled(self, host: Resource) -> list[str]:
         """Say whether a draw or a sleep that is over has left the compute service disabled."""
-        left = not host.membership.moves and host.waking is None and host.attributes["service_name"] in self.drawn
+        left = not host.membership.moves and host.readiness is None and host.attributes["service_name"] in self.drawn
         return ["is still disabled for a draw or a sleep that is over"] if left else []
 
     def wrong(self, host: Resource) -> list[str]:
@@ -54,7 +54,7 @@ class _Cloud:
         name, provider = host.attributes["service_name"], child_provider(host.label)
         said = [] if provider in self.providers else [f"has no provider {provider}"]
         said += self.left_disabled(host)
-        if not host.membership.moves and host.waking is None:
+        if not host.membership.moves and host.readiness is None:
             said += ["is still claimed at Placement, although nobody empties it"] if host.label in self.claimed else []
         if host.pooled and name not in self.pool and name not in self.leased:
             said.insert(0, "is in no aggregate of ours, so that servers of any project may land on it")

@@ -1,4 +1,4 @@
-"""The resources that are asleep, as allocations of all of each until it is ready."""
+"""The resources that are not ready, as allocations of all of each until it is."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from leasehold.calendar.arrays import Rows, Seconds
-    from leasehold.model.resource import Waking
+    from leasehold.model.resource import Readiness
 
 _NOT_BEGUN = np.iinfo(np.int64).min
 _SECOND = timedelta(seconds=1)
@@ -27,7 +27,7 @@ _ABSENT: Final = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asleep:
+class Unready:
     """Their `rows`, how many seconds each `takes`, and when that has `begun`; each of shape (n,)."""
 
     rows: Rows
@@ -35,10 +35,10 @@ class Asleep:
     begun: Seconds
 
     @classmethod
-    def of(cls, rows: Rows, waking: Sequence[Waking]) -> Asleep:
+    def of(cls, rows: Rows, readiness: Sequence[Readiness]) -> Unready:
         """Return these rows, each with how soon it is ready."""
-        takes = [int(each.takes.total_seconds()) for each in waking]
-        begun = [_NOT_BEGUN if each.begun is None else -((EPOCH - each.begun) // _SECOND) for each in waking]
+        takes = [int(each.takes.total_seconds()) for each in readiness]
+        begun = [_NOT_BEGUN if each.begun is None else -((EPOCH - each.begun) // _SECOND) for each in readiness]
         return cls(rows, np.array(takes, np.int64), np.array(begun, np.int64))
 
     def held(self, now: int) -> Held:

@@ -108,7 +108,7 @@ def inside(
 def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a service that asks for no password."""
     database = f"sqlite:///{tmp_path_factory.mktemp('client')}/leasehold.db"
-    options = {"manager": {"open_ended_seconds": 30 * 86_400}}
+    options = {"manager": {"open_ended_seconds": 30 * 86_400}, "filler": {"hosts": 5}}
     with running("leasehold-standalone", database_url=database, options=options) as program:
         yield program.url
 

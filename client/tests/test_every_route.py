@@ -55,7 +55,7 @@ def test_every_route_is_reached(
         return said.out
 
     with caplog.at_level(logging.DEBUG):
-        own = (leases, offers, flexible, series, alarms, subscriptions, feeds, templates, owned)
+        own = (leases, offers, flexible, series, fillers, alarms, subscriptions, feeds, templates, owned)
         for part in (*own, maintenances, hosts, resources, addresses, operators):
             part(run, client)
     document = requests.get(f"{endpoint}/openapi.json", timeout=10).json()
@@ -151,6 +151,14 @@ def series(run: Run, _client: Client) -> None:
     run("series", "show", ident)
     run("series", "set", "daily", "--name", "every day")
     run("series", "delete", "every day")
+
+
+def fillers(run: Run, _client: Client) -> None:
+    """Run the commands of fillers."""
+    ident = made(run("filler", "create", "idle", "--hosts", "1", "--at-least", "1h", *_JSON))
+    run("filler", "list")
+    run("filler", "show", ident)
+    run("filler", "delete", "idle")
 
 
 def alarms(run: Run, _client: Client) -> None:

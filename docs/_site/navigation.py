@@ -21,6 +21,7 @@ NAVIGATION: Mapping[str, Chapters] = {
             "docs/guides/when-is-it-free",
             "docs/guides/ways-to-get-a-lease",
             "docs/guides/flexible-leases",
+            "docs/guides/use-what-others-have-reserved",
             "docs/guides/dates-and-lengths",
             "docs/guides/together-or-apart",
             "docs/guides/leases-that-recur",

@@ -17,7 +17,8 @@ from leasehold.cmd.web import ROUTES, make_app
 from leasehold.conf.settings import ApiSettings, Settings
 from leasehold.db.engine import open_engine
 from leasehold.db.store import Database
-from leasehold.features.registry import listeners, sources, ways, words
+from leasehold.features.filler.options import FillerSettings
+from leasehold.features.registry import listeners, owns, sources, ways, words
 from leasehold.leasing.deciding.calendars import Calendars
 from leasehold.leasing.service import Service
 from leasehold.resource_types.registry import ResourceTypes, load_types
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
     from falcon import testing
 
+SETTINGS = Settings().having(FillerSettings(hosts=10))
+"""Projects may have fillers."""
 NOW = datetime(2031, 5, 1, 9, 30, 40, tzinfo=UTC)
 LEASE: dict[str, Any] = {
     "name": "l",
@@ -88,8 +91,8 @@ def open_service(folder: Path, types: ResourceTypes, clock: Clock, region: str =
     cloud = sandbox(engine, clock=clock)
     clocks: Any = {"now": clock, "steady": lambda: 0.0}
     db = Database(engine)
-    told: Any = {"words": words(), "sources": sources(), "listeners": listeners(db), "ways": ways()}
-    yield Service(db, Calendars(), types, cloud, Settings(), **clocks, **told)
+    told: Any = {"words": words(), "sources": sources(), "listeners": listeners(db), "ways": ways(), "owns": owns()}
+    yield Service(db, Calendars(), types, cloud, SETTINGS, **clocks, **told)
     engine.dispose()
 
 

@@ -181,6 +181,13 @@ ALARM = {
     **dict.fromkeys(("below", "duration"), int),
     "reservation": dict,
 }
+FILLER = {
+    **dict.fromkeys(("id", "name", "project_id", "user_id", "state", "created_at"), str),
+    **dict.fromkeys(("end_date", "guaranteed_until", "ended_at"), type(None)),
+    "reservation": dict,
+    "at_least": int,
+    "hosts": list,
+}
 OF_CALENDARS = "/v1/feeds/{token}.ics"
 TEMPLATE = {
     *("id", "name", "description", "public", "project_id", "user_id", "created_at", "updated_at"),
@@ -388,6 +395,7 @@ def test_every_answer_is_described(admin: Client, service: Service, document: di
         walk_flexible(walk)
         walk_feeds(walk)
         walk_templates(walk)
+        walk_fillers(walk)
         walk_owned(walk)
         walk_operators(walk)
     # Calendar programs ask for no microversion, so it is there at each.
@@ -444,6 +452,21 @@ def walk_alarms(walk: Walk) -> None:
     assert walk.ask("GET", one, alarm_id=made["id"])["alarm"] == made
     walk.ask("DELETE", one, status=204, alarm_id=made["id"])
     walk.ask("GET", one, status=404, alarm_id=made["id"])
+
+
+def walk_fillers(walk: Walk) -> None:
+    """Ask every route of fillers."""
+    path, one = "/v1/fillers", "/v1/fillers/{filler_id}"
+    asked = {"resource_type": "physical:host", "min": 1, "max": 1}
+    asked |= {"hypervisor_properties": "", "resource_properties": "", "before_end": "shelve"}
+    made = walk.ask("POST", path, {"reservation": asked, "at_least": 3600, "name": "idle"}, status=201)["filler"]
+    check_fields(made, FILLER)
+    assert (made["reservation"], made["at_least"], made["state"]) == (asked, 3600, "active")
+    assert [each["state"] for each in made["hosts"]] == ["coming"]
+    assert walk.ask("GET", path)["fillers"] == [made]
+    assert walk.ask("GET", one, filler_id=made["id"])["filler"] == made
+    ended = walk.ask("DELETE", one, status=202, filler_id=made["id"])["filler"]
+    assert [each["reason"] for each in ended["hosts"]] == ["Its project has ended it."]
 
 
 def walk_swap(walk: Walk, version: str) -> None:

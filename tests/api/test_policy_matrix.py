@@ -100,6 +100,9 @@ EXPECTED: Mapping[str, Let] = {
     "leasehold:regions:get": READERS,
     "leasehold:timeline:get": READERS,
     "leasehold:timeline:get_all": ADMINS,
+    "leasehold:fillers:get": READERS,
+    "leasehold:fillers:post": MEMBERS,
+    "leasehold:fillers:delete": MEMBERS,
     "leasehold:alarms:get": READERS,
     "leasehold:alarms:post": MEMBERS,
     "leasehold:alarms:delete": MEMBERS,
@@ -213,11 +216,19 @@ class Site:
             ids["maintenance_id"] = made.json["maintenance"]["id"]
         return route.path.format(**ids)
 
+    def new_filler(self) -> dict[str, Any]:
+        """Return a filler that is granted: it has a host that nobody else has."""
+        self.admin.ask("POST", "/v1/os-hosts", self.new_host())
+        return {"reservation": hosts()}
+
     def of_newest(self, route: Route) -> dict[str, str]:
         """Return the ids of something new of what projects or operators make, or of a lease on what is owned."""
         if "feed_id" in route.path or "token" in route.path:
             feed = self.owner.ask("POST", "/v1/feeds", {}, headers=V1_3).json["feed"]
             return {"feed_id": feed["id"], "token": feed["url"].rpartition("/")[2].removesuffix(".ics")}
+        if "filler_id" in route.path:
+            made = self.owner.ask("POST", "/v1/fillers", self.new_filler(), headers=V1_3)
+            return {"filler_id": made.json["filler"]["id"]}
         if "template_id" in route.path:
             made = self.owner.ask("POST", "/v1/lease-templates", {"name": str(uuid4())}, headers=V1_3)
             return {"template_id": made.json["template"]["id"]}
@@ -368,6 +379,7 @@ BODIES: Mapping[tuple[str, str], Callable[[Site], Any]] = {
     ("PATCH", "/v1/resources/{resource_type}/properties/{name}"): lambda _: {"private": True},
     ("POST", "/v1/subscriptions"): lambda _: HOOK,
     ("POST", "/v1/alarms"): lambda _: WATCH,
+    ("POST", "/v1/fillers"): Site.new_filler,
     ("POST", "/v1/series"): lambda _: SERIES,
     ("POST", "/v1/flexible-leases"): lambda _: FLEXIBLE,
     ("PUT", "/v1/flexible-leases/{flexible_id}"): lambda _: {"latest": "2031-05-08 11:00"},
@@ -407,7 +419,17 @@ def key(route: Route) -> tuple[str, str]:
     return route.method, route.path
 
 
-OWNED = ("lease_id", "series_id", "subscription_id", "alarm_id", "offer_id", "feed_id", "template_id", "flexible_id")
+OWNED = (
+    "lease_id",
+    "series_id",
+    "subscription_id",
+    "alarm_id",
+    "offer_id",
+    "feed_id",
+    "template_id",
+    "flexible_id",
+    "filler_id",
+)
 
 
 def is_owned(route: Route) -> bool:
@@ -461,8 +483,8 @@ def test_the_matrix(site: Site, route: Route) -> None:
     """An allowed caller gets the route's success status; any other gets a 403 with the rule, and no row changes.
 
     The 403 precedes all other checks, so it reveals neither whether a resource exists nor if the body is valid. Only
-    leases, series, subscriptions, alarms, offers, feeds and templates have an owner; for all other resources a rule is
-    checked against the caller's own project.
+    leases, series, subscriptions, alarms, offers, feeds, templates and fillers have an owner; for all others a rule
+    is checked against the caller's own project.
     """
     make: Callable[[Site], Any] = BODIES.get(key(route), lambda _: None)
     path, body = site.path(route), make(site)

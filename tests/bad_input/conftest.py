@@ -131,6 +131,8 @@ def fill(new: World) -> dict[str, str]:
     places["subscription_id"] = answer.json["subscription"]["id"]
     watched = {"reservation": HOST, "below": 2}
     answer = new.ask("POST", "/alarms", watched, headers={VERSION: "reservation 1.2"})
+    # Nor is it a filler.
+    places["filler_id"] = lease["id"]
     places["alarm_id"] = answer.json["alarm"]["id"]
     answer = new.ask("POST", "/feeds", {}, headers={VERSION: "reservation 1.3"})
     places["feed_id"] = answer.json["feed"]["id"]

@@ -17,6 +17,7 @@ from tests.bad_input.refusal import (
     DECREASES,
     EVERYWHERE,
     FEEDS,
+    FILLERS,
     FLEXIBLE,
     FLEXIBLES,
     HOST,
@@ -303,6 +304,13 @@ OF_ALARM: dict[str, Values] = {
     "duration": [*NO_AMOUNT, 10 * 366 * 86_400],
     "name": [None, *NO_LINE],
 }
+FILLED = {"reservation": hosts()}
+OF_FILLER: dict[str, Values] = {
+    "reservation": NO_OBJECT,
+    "at_least": [*NO_AMOUNT, 10 * 366 * 86_400],
+    "end_date": ["x", *NO_DATE_TEXT, *WRONG_ISO, *NO_TEXT],
+    "name": [None, *NO_LINE],
+}
 NO_HOSTS: Values = [None, [], ["nobody"], [1], [None], [""], ["x" * 37], [{}], ["1"] * 1001, *NO_LIST]
 NO_WINDOW_DATE: Values = [None, "", *NO_DATE_TEXT, *WRONG_ISO, *NO_TEXT]
 LENT = {**VALID, "resource_type": "physical:host", "resource_id": "1"}
@@ -484,6 +492,7 @@ PLACES: list[Place] = [
     Place("POST", SUBSCRIPTIONS, {**HOOK, "event_types": ["lease.create"]}, ("event_types", 0), ["", "x", *NO_TEXT]),
     *places("POST", REPLAY, {}, {"event_id": ["", "latest", "1", "x" * 50, "0-x", *NO_TEXT]}),
     *places("POST", ALARMS, WATCH, OF_ALARM),
+    *places("POST", FILLERS, FILLED, OF_FILLER),
     *watched(hosts(), {**OF_HOSTS, "resource_type": [None, "", "x", "x" * 67, *NO_TEXT]}),
     *watched(instances(), OF_INSTANCES),
     *watched(flavors(), {"flavor_id": NO_IDENTIFIER}),

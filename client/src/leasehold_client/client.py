@@ -12,6 +12,7 @@ from leasehold_client.availability import AvailabilityCalls
 from leasehold_client.calls.transport import Transport
 from leasehold_client.event import Events
 from leasehold_client.feed import Feeds
+from leasehold_client.filler import Fillers
 from leasehold_client.flexible import FlexibleLeases
 from leasehold_client.floating_ip import FloatingIps
 from leasehold_client.forecast import Forecasts
@@ -68,6 +69,7 @@ class Client:
         self.flexible_leases = FlexibleLeases(transport)
         self.series = SeriesCalls(transport)
         self.alarms = Alarms(transport)
+        self.fillers = Fillers(transport)
         self.subscriptions = Subscriptions(transport)
         self.feeds = Feeds(transport)
         self.templates = Templates(transport)

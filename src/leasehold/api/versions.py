@@ -159,6 +159,8 @@ HISTORY: Mapping[Version, str] = {
   hosts away from a date on, and `POST /v1/capacity/reserves` holds some back; `GET /v1/capacity/changes` shows all of
   them. The health of a host that is not there yet is `planned`, and what a lease has says when it is expected
   (`expected_at`). `on_conflict` of a maintenance window may be `force`.
+* `/v1/fillers`: a project has idle hosts until something that is promised needs them. `guaranteed_until` says until
+  when its servers are let be in any case; events tell when that becomes sooner, and when a host has to go.
 * `GET /v1/refusals` counts for administrators how many requests were refused in each hour, why, and how many more
   hosts, instances or addresses would have granted them.
 * `GET /v1/resources/{resource_type}/candidates` shows administrators what the cloud has and could be enrolled.

@@ -182,6 +182,10 @@ class Snapshot:
         """Return the same pool in which a new allocation may use what is eligible here."""
         return self if eligible is self.eligible else self._but(eligible=eligible)
 
+    def weighed(self, weighers: Weighers) -> Snapshot:
+        """Return the same pool in which these weighers order what would do."""
+        return self._but(weighers=weighers)
+
     def answering(self, answers: Answers | None) -> Snapshot:
         """Return the same pool with answers that were given before, if they were for the present properties."""
         if answers is None or answers.table is not self.eligible.answers.table:
@@ -354,6 +358,7 @@ class Snapshot:
         added: Held | None = None,
         overdue: Rows | None = None,
         eligible: Eligible | None = None,
+        weighers: Weighers | None = None,
     ) -> Snapshot:
         """Return the same pool but for this; `own` are the positions of the allocations that are left out."""
         known = self._overdue if overdue is None else overdue
@@ -363,7 +368,7 @@ class Snapshot:
             self._now,
             eligible or self.eligible,
             overdue=known,
-            weighers=self._weighers,
+            weighers=weighers or self._weighers,
             added=self._added if added is None else added,
         )
         other._own = self._own if own is None else own

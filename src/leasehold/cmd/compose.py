@@ -20,7 +20,7 @@ from leasehold.db.engine import open_engine
 from leasehold.db.pool import ensure_pools
 from leasehold.db.store import Database
 from leasehold.enforcement.base import load_filters
-from leasehold.features.registry import FEATURES, listeners, sources, ways, words
+from leasehold.features.registry import FEATURES, listeners, owns, sources, ways, words
 from leasehold.leasing.deciding.calendars import Calendars
 from leasehold.leasing.deciding.waiting_order import load_order
 from leasehold.leasing.service import Service
@@ -98,6 +98,7 @@ def service_on(engine: Engine, config: Config, wake: Event) -> Service:
         now=shared_clock(engine, timedelta(seconds=config.database.clock_jump_seconds)),
         wake=wake.set,
         words=words(),
+        owns=owns(),
         sources=sources(),
         listeners=listeners(db, PAUSE_SECONDS),
         ways=ways(),

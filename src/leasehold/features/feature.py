@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from leasehold.conf.settings import Settings
     from leasehold.db.store import Database
     from leasehold.leasing.deciding.source import Source
-    from leasehold.leasing.service import MakeWay, Service, Words
+    from leasehold.leasing.service import MakeWay, Owns, Service, Words
     from leasehold.leasing.turn import Job
     from leasehold.manager.periodic_thread import PeriodicThread
     from leasehold.model.delay import Listener
@@ -52,8 +52,9 @@ class Feature:
     whose `jobs` makes what managers do for it; with `tables` a module `store` that has them; with `mount` a module
     `mount`, whose `mount` makes what is served beside the routes, and whose `welcome` says where; with `words` a module
     `words`, whose `read_words` is one of `Service.words`; with `sources` a module `source`, whose `SOURCES` are some of
-    `Service.sources`; with `ways` a module `ways`, whose `WAYS` are some of `Service.ways`; if it `hears`, a module
-    `delays`, whose `DelayCounts` are some of `Service.listeners`; with `command` a module `command`, whose
+    `Service.sources`; with `ways` a module `ways`, whose `WAYS` are some of `Service.ways`; if it `owns` what
+    reservations have in the cloud, the `owners` of its module `store` are some of `Service.owns`; if it `hears`, a
+    module `delays`, whose `DelayCounts` are some of `Service.listeners`; with `command` a module `command`, whose
     `add_command` adds one to `leasehold-manage`. Each is loaded only by the processes that use it: the shapes of
     requests take much memory. A process of it uses so many `connections` to the database beside those of the core.
     """
@@ -72,6 +73,7 @@ class Feature:
     hears: bool = False
     ways: bool = False
     command: bool = False
+    owns: bool = False
     connections: Callable[[Settings], int] = _none
 
     def routes(self) -> Sequence[Route]:
@@ -115,6 +117,10 @@ class Feature:
         """Return how its leases make room for others."""
         found: Sequence[MakeWay] = self._module("ways").WAYS if self.ways else ()
         return found
+
+    def owning(self) -> Sequence[Owns]:
+        """Return what knows the owners of its objects in the cloud."""
+        return (self._module("store").owners,) if self.owns else ()
 
     def add_command(self, groups: _SubParsersAction[ArgumentParser], make_service: MakeService) -> None:
         """Add its command to the parser of `leasehold-manage`."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from leasehold.db.store import Database
     from leasehold.features.feature import Feature
     from leasehold.leasing.deciding.source import Source
-    from leasehold.leasing.service import MakeWay, Words
+    from leasehold.leasing.service import MakeWay, Owns, Words
     from leasehold.model.delay import Listener
 
 NAMES: Final = (
@@ -27,6 +27,7 @@ NAMES: Final = (
     "availability",
     "console",
     "feed",
+    "filler",
     "flexible",
     "forecast",
     "held_offer",
@@ -80,6 +81,11 @@ def listeners(db: Database, pause: float | None = None) -> tuple[Listener, ...]:
 def ways() -> tuple[MakeWay, ...]:
     """Return how leases of features make room for others."""
     return tuple(each for feature in FEATURES for each in feature.making_room())
+
+
+def owns() -> tuple[Owns, ...]:
+    """Return what knows whose the objects in the cloud are that features have there as reservations do."""
+    return tuple(each for feature in FEATURES for each in feature.owning())
 
 
 def all_tables() -> MetaData:

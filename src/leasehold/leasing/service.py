@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from leasehold.conf.settings import Settings
 from leasehold.db.clock import utc_now
+from leasehold.db.resources.owners import owners
 from leasehold.enforcement.base import Enforcement
 from leasehold.leasing.deciding.calendars import Calendars
 from leasehold.leasing.deciding.decide import Terms
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.cloud.ports import Cloud
+    from leasehold.db.resources.owners import Owner
     from leasehold.db.store import Database
     from leasehold.leasing.deciding.calendars import Evaluated
     from leasehold.leasing.deciding.waiting_order import WaitingOrder
@@ -53,6 +55,10 @@ MakeWay = Callable[["Service", "Locks", "frozenset[str]"], "Way"]
 """Returns a way to make room under these locks; the leases with these ids stay as they are."""
 
 
+Owns = Callable[["Connection", "Collection[str]"], "Mapping[str, Owner]"]
+"""Returns by id whose these are that are no reservations, and have in the cloud what a reservation has."""
+
+
 def nobody_to_wake() -> None:
     """Do nothing: a manager in another process polls for due work within a second."""
 
@@ -65,8 +71,9 @@ class Service:
     `enrolled` are resources that such questions need not read again.
     `steady` returns seconds of a monotonic clock, which times decisions. `wake` tells a manager in the same process
     that work has become due. `words` are the features' own, which they read in a sent reservation before its type does;
-    `sources` are those that their leases have resources from, `ways` how these make room for others, and `listeners`
-    hear of requests that are delayed. In `queues` requests wait for each other.
+    `sources` are those that their leases have resources from, `ways` how these make room for others, `owns` knows whose
+    their objects in the cloud are, and `listeners` hear of requests that are delayed. In `queues` requests wait for
+    each other.
     """
 
     db: Database
@@ -86,7 +93,15 @@ class Service:
     sources: tuple[Source, ...] = ()
     listeners: tuple[Listener, ...] = ()
     ways: tuple[MakeWay, ...] = ()
+    owns: tuple[Owns, ...] = ()
     queues: Queues = field(default_factory=Queues)
+
+    def owners(self, connection: Connection, ids: Collection[str]) -> Mapping[str, Owner]:
+        """Return the owners of these by id: reservations, and what features have as such. Unknown ids are left out."""
+        found = owners(connection, ids)
+        for each in self.owns:
+            found |= each(connection, ids)
+        return found
 
     def source_of(self, lease: Lease) -> Source:
         """Return where the resources of a lease come from."""

@@ -1,4 +1,4 @@
-"""The event log: what happened to leases, resources, alarms and servers, in one order, with a position for each event.
+"""The event log: what happened to leases, resources and the like, in one order, with a position for each event.
 
 A position counts up by one, so a reader sees that none is missing. The nonce of the transaction that gave the position
 belongs to the id of an event: a database that was restored counts the same positions again, for other events, and a
@@ -87,15 +87,25 @@ class ServerNews(StrEnum):
     STAYS = "server.stays"
 
 
+class FillerNews(StrEnum):
+    """The types of events of the hosts of fillers, which belong to the filler's project."""
+
+    GUARANTEE = "filler.guarantee"
+    """It is guaranteed for a shorter time than its project was told before."""
+    LEAVES = "filler.leaves"
+    ENDED = "filler.ended"
+
+
 BUS_EVENTS = (
     *("lease.create", "lease.update", "lease.delete"),
     *(f"lease.event.{name}" for name in ("start_lease", "before_end_lease", "before_end_lease.stop", "end_lease")),
 )
 """The types of events that Blazar has, and sends to the message bus (contract lifecycle §9)."""
-EVENT_TYPES = frozenset({*BUS_EVENTS, *LeaseNews, *ResourceNews, *AlarmNews, *ServerNews})
+EVENT_TYPES = frozenset({*BUS_EVENTS, *LeaseNews, *ResourceNews, *AlarmNews, *ServerNews, *FillerNews})
 """All types of events; docs/guides/how-you-are-told.md says when each comes."""
 _OF_ALARMS = frozenset(AlarmNews)
 _OF_SERVERS = frozenset(ServerNews)
+_OF_FILLERS = frozenset(FillerNews)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +142,7 @@ def read_event_id(text: str, field: str) -> Cursor:
 
 @dataclass(frozen=True, slots=True)
 class LogEvent:
-    """One event, of a lease, a resource, an alarm or a server; `payload` is the state after it, as JSON values.
+    """One event, of a lease, a resource, an alarm, a server or a filler; `payload` is the state after it, as JSON.
 
     `lease_state` is the rest of that state, for the message bus and the past of a lease (`db/lease_state.lease_of`).
     """
@@ -156,6 +166,11 @@ class LogEvent:
     def server_id(self) -> str | None:
         """The server that it is about; such an event has neither a lease nor a resource."""
         return str(self.payload["server_id"]) if self.type in _OF_SERVERS else None
+
+    @property
+    def filler_id(self) -> str | None:
+        """The filler that it is about; such an event has neither a lease nor a resource."""
+        return str(self.payload["id"]) if self.type in _OF_FILLERS else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from leasehold_client.cli.capacity import region
 from leasehold_client.cli.capacity.availability import ListAskable, SearchWindows, ShowAvailability
 from leasehold_client.cli.capacity.calendar import ShowCalendar
 from leasehold_client.cli.leases import (
+    filler,
     flexible,
     lease_change,
     lease_list,
@@ -77,6 +78,10 @@ OURS: dict[str, type[Command]] = {
     "series create": series.CreateSeries,
     "series set": series.SetSeries,
     "series delete": series.DeleteSeries,
+    "filler list": filler.ListFillers,
+    "filler show": filler.ShowFiller,
+    "filler create": filler.CreateFiller,
+    "filler delete": filler.DeleteFiller,
     "alarm list": alarm.ListAlarms,
     "alarm show": alarm.ShowAlarm,
     "alarm create": alarm.CreateAlarm,

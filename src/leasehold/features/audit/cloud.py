@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from leasehold.cloud.ports import BlockedError, CloudError, CloudPermanentError
 from leasehold.db.leases.lease import find_lease
-from leasehold.db.resources.owners import owners
 from leasehold.db.task import LEASE
 from leasehold.db.work import IDLE, work_of
 from leasehold.features.audit.reading import leases_using, standing_lease_ids, types_in_use
@@ -216,7 +215,7 @@ def audit_leftovers(service: Service, look: Look, types: Iterable[ResourceType])
         things.setdefault(thing.reservation_id, []).append(thing)
     now = service.now()
     with service.db.reading() as connection:
-        known = owners(connection, things.keys())
+        known = service.owners(connection, things.keys())
         over = {ident: owner.lease_id for ident, owner in known.items() if owner.over}
         leases = sorted(set(over.values()))
         busy = {lease_id for lease_id in leases if (work_of(connection, LEASE, lease_id) or IDLE).busy(now)}

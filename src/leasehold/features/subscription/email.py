@@ -48,7 +48,7 @@ PERMANENT = 500
 LONGEST_SUBJECT = 200
 LONGEST_TEXT = 200
 """Of one value, in characters: members of projects choose names."""
-EVERY, OF_ALARM, OF_SERVER = "event.txt", "alarm.txt", "server.txt"
+EVERY, OF_ALARM, OF_SERVER, OF_FILLER = "event.txt", "alarm.txt", "server.txt", "filler.txt"
 
 
 def read_address(target: str, settings: EmailSettings) -> str | None:
@@ -181,8 +181,9 @@ class Letter:
 def write_letter(event: LogEvent, subscription: Subscription, templates: str | None) -> Letter:
     """Return the letter about an event: the first line that the template gives is the subject, the rest the text.
 
-    The template is `TYPE.txt`, or else `alarm.txt` for a capacity alarm, `server.txt` for a server and `event.txt` for
-    all others, from the operator's folder or else from the service. Raises DeliveryError if it cannot be used.
+    The template is `TYPE.txt`, or else `alarm.txt` for a capacity alarm, `server.txt` for a server, `filler.txt` for a
+    filler and `event.txt` for all others, from the operator's folder or else from the service. Raises DeliveryError if
+    it cannot be used.
     """
     shown = {
         "event": {"id": str(event.cursor), "type": event.type, "time": event.time, "project_id": event.project_id},
@@ -190,16 +191,22 @@ def write_letter(event: LogEvent, subscription: Subscription, templates: str | N
         "resource": tidy(event.payload) if event.resource_id else None,
         "alarm": tidy(event.payload) if event.alarm_id else None,
         "server": tidy(event.payload) if event.server_id else None,
+        "filler": tidy(event.payload) if event.filler_id else None,
         "subscription": {key: tidy(getattr(subscription, key)) for key in ("id", "user_id", "project_id")},
     }
     try:
-        names = [f"{event.type}.txt", OF_ALARM if event.alarm_id else OF_SERVER if event.server_id else EVERY]
-        text = _environment(templates).select_template(names).render(shown)
+        text = _environment(templates).select_template([f"{event.type}.txt", _usual(event)]).render(shown)
     except (TemplateError, OSError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
         message = "The service's template for this event cannot be used. An operator has to mend that."
         raise DeliveryError(message) from error
     subject, _, rest = text.lstrip().partition("\n")
     return Letter(one_line(subject, LONGEST_SUBJECT), rest.strip() + "\n")
+
+
+def _usual(event: LogEvent) -> str:
+    """Return the template of an event for which there is none of its own."""
+    kinds = ((event.alarm_id, OF_ALARM), (event.server_id, OF_SERVER), (event.filler_id, OF_FILLER))
+    return next((name for ident, name in kinds if ident), EVERY)
 
 
 def one_line(text: str, most: int = LONGEST_TEXT) -> str:

@@ -170,4 +170,6 @@ def _subject(event: LogEvent) -> str:
         return f"alarms/{event.alarm_id}"
     if event.server_id is not None:
         return f"servers/{event.server_id}"
+    if event.filler_id is not None:
+        return f"fillers/{event.filler_id}"
     return f"resources/{event.resource_type}/{event.resource_id}"

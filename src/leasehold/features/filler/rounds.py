@@ -1,0 +1,127 @@
+"""What a manager does in each round: it tells which hosts of fillers have to go, and goes on with what is under way."""
+
+from __future__ import annotations
+
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from leasehold.db.resources.resource import resources_by_number
+from leasehold.db.resources.use import Use, use_of
+from leasehold.features.filler import store as rows
+from leasehold.features.filler.metrics import TOLD, show_hosts
+from leasehold.features.filler.model import LATER, WAITED_FOR, Leave, Stage, Standing, to_free
+from leasehold.features.filler.options import FillerSettings
+from leasehold.features.filler.step import Step
+from leasehold.features.filler.use import expect, tell, tell_guarantee
+from leasehold.leasing.waiting.waiting_list import waited_for
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+    from threading import Event
+
+    from sqlalchemy import Connection
+
+    from leasehold.features.filler.model import FilledHost
+    from leasehold.leasing.service import Service
+
+log = logging.getLogger(__name__)
+
+KEPT: Final = timedelta(days=30)
+"""For how long fillers that have ended can be seen."""
+OFTEN: Final = timedelta(hours=1)
+AT_ONCE: Final = 10
+"""Hosts at work at the same time."""
+
+
+def standings(service: Service, connection: Connection, hosts: Sequence[FilledHost]) -> list[Standing]:
+    """Return hosts that fillers have, each with what decides when it has to go."""
+    numbers = {each.resource_number for each in hosts}
+    if not numbers:
+        return []
+    resources, now = resources_by_number(connection, numbers), service.now()
+    uses = use_of(connection, numbers, now)
+    fillers = rows.fillers_by_id(connection, {each.filler_id for each in hosts})
+    return [
+        Standing(
+            each,
+            fillers[each.filler_id],
+            resources[each.resource_number],
+            uses.get(each.resource_number, Use()),
+            service.margins.of(resources[each.resource_number].pool),
+        )
+        for each in hosts
+    ]
+
+
+@dataclass(slots=True)
+class Rounds:
+    """The rounds of one manager; `tidied_at` is when it has last removed what ended long ago."""
+
+    service: Service
+    tidied_at: datetime | None = None
+
+    def run(self, _stopping: Event | None = None) -> None:
+        """Do one round."""
+        found = self._look()
+        if found:
+            self._tell(found)
+            found = self._look()
+        show_hosts(each.host.stage(self.service.now()) for each in found)
+        self._go_on(found)
+        self._tidy(self.service.now())
+
+    def _tidy(self, now: datetime) -> None:
+        if self.tidied_at is None or now - self.tidied_at >= OFTEN:
+            self.tidied_at = now
+            self.service.db.transact(partial(rows.forget_fillers, before=now - KEPT))
+
+    def _look(self) -> list[Standing]:
+        with self.service.db.reading() as connection:
+            return standings(self.service, connection, rows.present_hosts(connection))
+
+    @property
+    def _settings(self) -> FillerSettings:
+        return self.service.settings.of(FillerSettings)
+
+    def _tell(self, found: Sequence[Standing]) -> None:
+        """Tell which hosts have to go, and which are guaranteed for another time than was said."""
+        service, settings, now = self.service, self._settings, self.service.now()
+        leaves = {each.host.id: each.leave(settings, now) for each in found}
+        with service.db.reading() as connection:
+            wanted = waited_for(connection, {each.resource.pool for each in found}, now)
+        for each in to_free([each for each in found if leaves[each.host.id] is None], settings, wanted, now):
+            leaves[each.host.id] = Leave(now + settings.notice, WAITED_FOR)
+        for each in found:
+            leave = leaves[each.host.id]
+            if leave is not None:
+                if tell(service, each.resource, each.host, leave):
+                    TOLD.inc()
+                    log.info("%s leaves filler %s at %s.", each.resource.label, each.filler.id, leave.at)
+            elif each.host.told_at is None:
+                self._keep(each, now)
+
+    def _keep(self, each: Standing, now: datetime) -> None:
+        """Note until when a host is guaranteed that stays, and how long it takes to be ready as configured now."""
+        readiness, settings = each.resource.readiness, self._settings
+        if readiness is None or readiness.takes != settings.takes:
+            expect(self.service, each.resource, each.host, settings.takes)
+        until, told = each.guaranteed_until(settings, now), each.host.told_until
+        if until is not None and (told is None or until < told - LATER):
+            tell_guarantee(self.service, each.host, until, shorter=told is not None or each.host.arrived_at is not None)
+        elif told is not None and (until is None or until > told + LATER):
+            tell_guarantee(self.service, each.host, until, shorter=False)
+
+    def _go_on(self, found: Sequence[Standing]) -> None:
+        now = self.service.now()
+        due = [each for each in found if each.host.stage(now) in (Stage.COMING, Stage.ENDING, Stage.OVERDUE)]
+        steps = [Step(self.service, each) for each in due]
+        if len(steps) == 1:
+            steps[0].attempt()
+        elif steps:
+            with ThreadPoolExecutor(min(AT_ONCE, len(steps))) as pool:
+                list(pool.map(Step.attempt, steps))

@@ -107,7 +107,8 @@ class Convergence(Generic[R]):
     from when an end counts its waits; None if it may wait for nothing. `kept_until` is until when no server is deleted
     after the end, and none can be added; None when that time is over, and for a deleted lease. `removed` says that the
     lease is deleted, or the reservation dropped. `spared` are released with the others and never touched: somebody else
-    uses them. `alone` says that its lease has no other reservation.
+    uses them. `alone` says that its lease has no other reservation. `marks` are further metadata of its
+    aggregate of hosts.
     """
 
     project_id: str
@@ -123,6 +124,7 @@ class Convergence(Generic[R]):
     removed: bool = False
     spared: tuple[Holding, ...] = ()
     alone: bool = False
+    marks: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

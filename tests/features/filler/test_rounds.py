@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import delete, insert, select, update
 
+from leasehold.db.tables import pools, resources
 from leasehold.features.filler.model import ASKED, CLOSED, FAILED, NEEDED, OVER, TooManyFilledHostsError
 from leasehold.features.filler.rounds import Rounds
+from leasehold.features.filler.store import filled_hosts, fillers
+from leasehold.leasing.reading import queries
 from leasehold.leasing.resources import resource
 from leasehold.model.errors import InUseError, InvalidInputError, NotEnoughError
 from leasehold.model.resource import HOST, Health
 from leasehold.model.terms.lease_type import LeaseType
 from leasehold.resource_types.end_actions.image_results import shown_results
 from tests.factory import at_call, dies_at, hosts, instances
-from tests.features.filler.site import HOSTS, MEMBER, Site, site
+from tests.features.filler.site import HOSTS, MEMBER, USUAL, Site, site
+from tests.features.power.night import night
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from sqlalchemy import RowMapping, Table
 
 pytestmark = pytest.mark.slow
 
@@ -278,6 +287,84 @@ def test_one_that_holds_all_hosts_keeps_nobody_from_a_promise(here: Site) -> Non
     lease = world.lease(instances(4), start=start, end=start + 1)
     here.run_until(world.get(lease).window.start)
     assert world.status(lease) == "ACTIVE"
+
+
+def test_a_host_with_a_filler_does_not_sleep_and_one_that_sleeps_gets_none(tmp_path: Path) -> None:
+    with night(tmp_path) as dark:
+        service = dark.world.service
+        world = replace(dark.world, service=replace(service, settings=service.settings.having(USUAL)))
+        here = Site(world)
+        filler = here.active(1)
+        (name,) = here.labels(filler)
+        dark.run_for(minutes=30)
+        assert dark.stages() == {each: "on" if each == name else "asleep" for each in HOSTS}
+        with pytest.raises(NotEnoughError):
+            here.fill(1)
+        here.end(filler)
+        here.run_for(minutes=1)
+        dark.run_for(minutes=30)
+        assert set(dark.stages().values()) == {"asleep"}
+        here.checked()
+
+
+def test_a_database_that_went_back_takes_fillers_up_and_touches_nobody_elses_servers(here: Site) -> None:
+    world = here.world
+    filler = here.active(2)
+    here.boot(filler)
+    before = [dict(each) for each in rows_of(here, filled_hosts)], [dict(each) for each in rows_of(here, fillers)]
+    world.execute(delete(filled_hosts))
+    world.execute(delete(fillers))
+    world.execute(update(resources).values(waking_seconds=None, generation=resources.c.generation + 100))
+    world.execute(update(pools).values(generation=pools.c.generation + 100, nonces=""))
+    start = here.hours + 1 / 2
+    lease = world.lease(hosts(4), start=start, end=start + 1)
+    here = Site(world)
+    here.run_until(world.hour(start))
+    assert world.status(lease) == "ACTIVE"
+    assert {each["reason"] for each in rows_of(here, filled_hosts)} == {NEEDED}
+    here.checked()
+    # Another backup says that the filler still has the hosts.
+    server = world.boot(lease)
+    world.execute(delete(filled_hosts))
+    world.execute(delete(fillers))
+    world.execute(insert(fillers).values(before[1]))
+    world.execute(insert(filled_hosts).values(before[0]))
+    here.end(filler)
+    here.run_for(minutes=5)
+    assert server.id in world.servers()
+    assert set(here.labels(filler).values()) == {"ended"}
+    here.checked()
+
+
+def rows_of(here: Site, table: Table) -> list[RowMapping]:
+    with here.world.service.db.reading() as connection:
+        return list(connection.execute(select(table)).mappings())
+
+
+def test_of_grants_at_the_same_moment_each_sees_the_others(here: Site) -> None:
+    """Leases that begin as soon as may be, and fillers, ask for the same hosts in threads."""
+    world, settings = here.world, here.settings
+    begin = here.hours + (settings.takes + MINUTE) / timedelta(hours=1)
+
+    def lease() -> bool:
+        return world.status(world.lease(hosts(1), start=begin, end=begin + 1)) == "PENDING"
+
+    def fill() -> bool:
+        return bool(here.hosts(here.fill(1)))
+
+    def attempt(work: Callable[[], bool]) -> bool:
+        try:
+            return work()
+        except NotEnoughError:
+            return False
+
+    with ThreadPoolExecutor(8) as threads:
+        done = list(threads.map(attempt, [lease, fill] * 4))
+    assert sum(done[::2]) == 4
+    assert 0 <= sum(done[1::2]) <= 4
+    here.run_until(world.hour(begin) + MINUTE)
+    assert {each.status.value for each in queries.each_lease(world.service, None)} == {"ACTIVE"}
+    here.checked()
 
 
 def test_another_projects_filler_is_a_filler_of_its_own(here: Site) -> None:

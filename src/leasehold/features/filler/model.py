@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 LONGEST_REASON: Final = 500
 """In characters."""
+MARK: Final = "leasehold:filler"
+"""The metadata key of an aggregate that names the filler whose host it has."""
 LATER: Final = timedelta(seconds=1)
 """A guarantee that ends later by less is the same: promises are in whole seconds."""
 

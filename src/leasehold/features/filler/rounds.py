@@ -9,15 +9,17 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from leasehold.db.resources.resource import resources_by_number
+from leasehold.cloud.ports import CloudError
+from leasehold.db.resources.resource import list_resources, resources_by_number
 from leasehold.db.resources.use import Use, use_of
 from leasehold.features.filler import store as rows
 from leasehold.features.filler.metrics import TOLD, show_hosts
-from leasehold.features.filler.model import LATER, WAITED_FOR, Leave, Stage, Standing, to_free
+from leasehold.features.filler.model import LATER, MARK, WAITED_FOR, Leave, Stage, Standing, to_free
 from leasehold.features.filler.options import FillerSettings
 from leasehold.features.filler.step import Step
-from leasehold.features.filler.use import expect, tell, tell_guarantee
+from leasehold.features.filler.use import adopt, expect, tell, tell_guarantee
 from leasehold.leasing.waiting.waiting_list import waited_for
+from leasehold.model.resource import HOST
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,25 +62,44 @@ def standings(service: Service, connection: Connection, hosts: Sequence[FilledHo
 
 @dataclass(slots=True)
 class Rounds:
-    """The rounds of one manager; `tidied_at` is when it has last removed what ended long ago."""
+    """The rounds of one manager; `tidied_at` is when it last looked for what ended long ago, and what is not known."""
 
     service: Service
     tidied_at: datetime | None = None
 
     def run(self, _stopping: Event | None = None) -> None:
         """Do one round."""
+        self._tidy(self.service.now())
         found = self._look()
         if found:
             self._tell(found)
             found = self._look()
         show_hosts(each.host.stage(self.service.now()) for each in found)
         self._go_on(found)
-        self._tidy(self.service.now())
 
     def _tidy(self, now: datetime) -> None:
         if self.tidied_at is None or now - self.tidied_at >= OFTEN:
             self.tidied_at = now
             self.service.db.transact(partial(rows.forget_fillers, before=now - KEPT))
+            try:
+                self._adopt()
+            except CloudError as error:
+                log.warning("Whether there are fillers that the database does not know is not known: %s", error)
+
+    def _adopt(self) -> None:
+        """Take up what the cloud has of fillers and the database, which went back, does not know."""
+        marked = [each for each in self.service.cloud.aggregates.list() if MARK in each.metadata and each.hosts]
+        if not marked:
+            return
+        with self.service.db.reading() as connection:
+            enrolled = {each.attributes["service_name"]: each for each in list_resources(connection, HOST)}
+            known = rows.owners(connection, [each.name for each in marked])
+        key = self.service.settings.cloud.owner_key
+        for aggregate in marked:
+            for host in sorted(aggregate.hosts & enrolled.keys() if aggregate.name not in known else ()):
+                owner = aggregate.metadata.get(key, "")
+                if adopt(self.service, enrolled[host], aggregate.name, aggregate.metadata[MARK], owner):
+                    log.warning("%s has a filler that the database did not know.", host)
 
     def _look(self) -> list[Standing]:
         with self.service.db.reading() as connection:

@@ -18,7 +18,7 @@ from leasehold.cloud.fenced import fenced
 from leasehold.cloud.ports import CloudError, CloudTransientError
 from leasehold.features.filler import store as rows
 from leasehold.features.filler.metrics import LATE, OVERDUE
-from leasehold.features.filler.model import Stage
+from leasehold.features.filler.model import MARK, Stage
 from leasehold.features.filler.options import FillerSettings
 from leasehold.features.filler.use import give_up, gone, type_of
 from leasehold.leasing.healing.heal import heal_leases
@@ -151,7 +151,7 @@ class Step:
         cloud = fenced(self.service.cloud, claim.check)
         job = job_of(self.service, replace(self.standing, host=host))
         try:
-            if wanted is Wanted.ENDED and host.arrived_at is None and not _came(type_.driver, cloud, job):
+            if wanted is Wanted.ENDED and not _is_there(type_.driver, cloud, job):
                 return _call_off(type_.driver, cloud, job)
             return type_.driver.converge(cloud, job, wanted)
         except (CloudError, OvertakenError):
@@ -165,13 +165,16 @@ class Step:
         self.service.db.transact(partial(_change, host.id, values))
 
 
-def _came(driver: Driver[Any], cloud: Cloud, job: Convergence[Any]) -> bool:
-    """Return whether the host has come to the filler, so that the servers on it are the filler's."""
+def _is_there(driver: Driver[Any], cloud: Cloud, job: Convergence[Any]) -> bool:
+    """Return whether the filler has the host in the cloud, so that the servers on it are the filler's.
+
+    It has not come, or an attempt has taken it away; or the database went back, and it is somebody else's by now.
+    """
     return not isinstance(driver, Outliving) or bool(driver.kept(cloud, job))
 
 
 def _call_off(driver: Driver[Any], cloud: Cloud, job: Convergence[Any]) -> Mapping[str, Any]:
-    """Remove what was made for a host that has not come, and leave the servers there alone: they are others'."""
+    """Remove what else there is of a filler in the cloud, and leave the servers on its host alone: they are others'."""
     facts = driver.converge(cloud, replace(job, holdings=()), Wanted.ENDED)
     if isinstance(driver, Movable):
         for held in job.holdings:
@@ -203,6 +206,7 @@ def job_of(service: Service, standing: Standing) -> Convergence[Any]:
         warned=ends,
         waits=None if ends is None else Waits(now, ends, ends),
         alone=True,
+        marks={MARK: filler.id},
     )
 
 

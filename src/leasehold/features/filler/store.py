@@ -120,6 +120,11 @@ def release_host(connection: Connection, ident: str, claimer: str) -> None:
     connection.execute(update(filled_hosts).where(*mine).values(claimer=None, claim_until=None))
 
 
+def forget_host(connection: Connection, ident: str) -> None:
+    """Remove a host of a filler, if it is there."""
+    connection.execute(delete(filled_hosts).where(_HERE.id == ident))
+
+
 def forget_fillers(connection: Connection, before: datetime) -> None:
     """Remove the fillers that ended before a moment."""
     old = list(connection.execute(select(fillers.c.id).where(fillers.c.ended_at < before)).scalars())

@@ -175,6 +175,34 @@ class _Granting:
         return Refusal(kind.name, kind.noun, self.asked.request.min, most, window, steps=steps)
 
 
+def adopt(service: Service, resource: Resource, ident: str, filler_id: str, project_id: str) -> bool:
+    """Take up a host of a filler that the cloud has and the database does not, because it went back; say whether.
+
+    What was asked for is lost: it goes on as one of this host with the usual action before its end.
+    """
+    kind = service.types.get(HOST).kind
+    raw = {"min": 1, "max": 1, "hypervisor_properties": "", "resource_properties": ""}
+
+    def work(locks: Locks, now: Resource) -> bool:
+        if now.readiness is not None or rows.find_host(locks.connection, ident) is not None:
+            return False
+        known = rows.FILLERS.find(locks.connection, filler_id)
+        if known is None or known.ended_at is not None:
+            rows.FILLERS.remove(locks.connection, filler_id)
+            asked = {"resource_type": HOST, **raw}
+            request = kind.store(kind.parse(raw))
+            rows.FILLERS.add(
+                locks.connection, Filler(filler_id, project_id, "", "", asked, request, 0, None, locks.now)
+            )
+        rows.forget_host(locks.connection, ident)
+        host = FilledHost(ident, filler_id, project_id, now.number, locks.now, arrived_at=locks.now)
+        rows.add_hosts(locks.connection, [host])
+        put_readiness(locks, now, Readiness(service.settings.of(FillerSettings).takes), now.health)
+        return True
+
+    return decide_about(service, resource, work, freed=False)
+
+
 def end_filler(service: Service, ident: str) -> Filler:
     """End a filler as its project wants, with the action before its end and without a notice; return it as it is then.
 

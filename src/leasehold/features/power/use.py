@@ -47,9 +47,9 @@ class Host:
 
     @property
     def able(self) -> bool:
-        """Whether it may sleep as far as its own state goes: it works, and leases may use it."""
+        """Whether it may sleep as far as its own state goes: it works, nobody uses it, and leases may at once."""
         each = self.resource
-        return each.reservable and each.health is Health.HEALTHY and each.held_for is None
+        return each.reservable and each.health is Health.HEALTHY and each.held_for is None and each.readiness is None
 
 
 def put_to_sleep(service: Service, host: Host, power_class: str, takes: timedelta, least_off: timedelta) -> bool:

@@ -33,7 +33,7 @@ POOL_KEY = "leasehold:pool"
 def ensure_aggregate(cloud: Cloud, job: Convergence[HostRequest]) -> Aggregate:
     """Make the aggregate of a reservation as it is while the reservation lasts, and return it."""
     settings = job.settings
-    owner: dict[str, str | None] = {settings.owner_key: job.project_id, **job.lease_mark}
+    owner: dict[str, str | None] = {settings.owner_key: job.project_id, **job.lease_mark, **job.marks}
     owner |= {project: "true" if may else None for project, may in job.reservation.shares.items()}
     if not job.reservation.ending.gives_back:
         return cloud.aggregates.ensure(job.name, f"{settings.zone_prefix}{job.name}", owner)

@@ -8,10 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import pytest
 
 from leasehold.cloud.sandbox import seed, tables
+from leasehold.features.filler.model import Filler
+from leasehold.features.filler.store import FILLERS
 from tests.bad_input.refusal import NEW, NEWEST, VERSION
 from tests.bad_input.values import LAYOUT, NEWER, SPANS
 from tests.factory import flavors, floating_ips
@@ -101,6 +104,14 @@ def picture(of: World) -> dict[str, list[Any]]:
     return rows
 
 
+def filled(new: World) -> Filler:
+    """Return a filler of the project, whose hosts it has left."""
+    now = new.service.now()
+    made = Filler(str(uuid4()), "demo", "alice", "idle", HOST, HOST, 60, None, now, now)
+    new.service.db.transact(lambda connection: FILLERS.add(connection, made))
+    return made
+
+
 def fill(new: World) -> dict[str, str]:
     """Fill an empty service, and return the ids of what a path or a body names.
 
@@ -131,8 +142,7 @@ def fill(new: World) -> dict[str, str]:
     places["subscription_id"] = answer.json["subscription"]["id"]
     watched = {"reservation": HOST, "below": 2}
     answer = new.ask("POST", "/alarms", watched, headers={VERSION: "reservation 1.2"})
-    # Nor is it a filler.
-    places["filler_id"] = lease["id"]
+    places["filler_id"] = filled(new).id
     places["alarm_id"] = answer.json["alarm"]["id"]
     answer = new.ask("POST", "/feeds", {}, headers={VERSION: "reservation 1.3"})
     places["feed_id"] = answer.json["feed"]["id"]

@@ -20,6 +20,7 @@ from tests.bad_input.refusal import (
     EVERYWHERE,
     FEED,
     FEEDS,
+    FILLER,
     FILLERS,
     FLEXIBLE,
     FLEXIBLES,
@@ -475,7 +476,21 @@ FOR_ALL = {
 }
 """The routes that every member of a project may use, or every reader."""
 _HOOK = "/v1/subscriptions/{subscription_id}"
-READ = (LEASE, HELD, PAST, SUB_LEASES, SERIES, ALARM, FLEXIBLE, OFFER, FEED, TEMPLATE, _HOOK, f"{_HOOK}/dead-letters")
+READ = (
+    LEASE,
+    HELD,
+    PAST,
+    SUB_LEASES,
+    SERIES,
+    FILLER,
+    ALARM,
+    FLEXIBLE,
+    OFFER,
+    FEED,
+    TEMPLATE,
+    _HOOK,
+    f"{_HOOK}/dead-letters",
+)
 """The paths of what a project owns and its readers see."""
 
 

@@ -95,7 +95,7 @@ class History:
         """Let everything come to its end, and check that no lease has waited for a filler."""
         for name in HOSTS:
             self.world.recover(name)
-        self.here.run_for(hours=3)
+        self.here.run_for(hours=2)
         self.check()
         self.here.checked()
         with self.world.service.db.reading() as connection:
@@ -186,10 +186,10 @@ class History:
             self.check()
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow])
 @given(MOVES)
 def test_fillers_have_what_nobody_is_promised_and_delay_nobody(moves: list[tuple[str, int]]) -> None:
-    with TemporaryDirectory() as folder, site(Path(folder)) as here:
+    with TemporaryDirectory() as folder, site(Path(folder), every=timedelta(minutes=1)) as here:
         history = History(here)
         for what, number in moves:
             history.move(what, number)

@@ -50,6 +50,10 @@ export type AskableList = {
   properties: Array<AskableAnswer>;
 };
 
+export type AskedAnswer = {
+  resource_type: string;
+};
+
 export type AuditAnswer = {
   interval_seconds: number;
   began_at: string | null;
@@ -256,6 +260,49 @@ export type FeedCreation = {
 
 export type FeedList = {
   feeds: Array<FeedAnswer>;
+};
+
+export type FilledHostAnswer = {
+  id: string;
+  state: string;
+  granted_at: string;
+  guaranteed_until: string | null;
+  leaves_at: string | null;
+  ended_at: string | null;
+  reason: string | null;
+  resource_id?: string;
+  images?: Array<ImageAnswer>;
+  shelved?: Array<ServerAnswer>;
+};
+
+export type FilledReservation = {
+  resource_type: string;
+};
+
+export type FillerAnswer = {
+  id: string;
+  name: string;
+  project_id: string;
+  user_id: string;
+  reservation: AskedAnswer;
+  at_least: number;
+  end_date: string | null;
+  state: string;
+  guaranteed_until: string | null;
+  hosts: Array<FilledHostAnswer>;
+  created_at: string;
+  ended_at: string | null;
+};
+
+export type FillerCreation = {
+  reservation: FilledReservation;
+  at_least?: number;
+  end_date?: string | null;
+  name?: string;
+};
+
+export type FillerList = {
+  fillers: Array<FillerAnswer>;
 };
 
 export type FindingAnswer = {
@@ -781,6 +828,10 @@ export type OneFeed = {
   feed: FeedAnswer;
 };
 
+export type OneFiller = {
+  filler: FillerAnswer;
+};
+
 export type OneFlexible = {
   flexible_lease: FlexibleAnswer;
 };
@@ -1184,6 +1235,13 @@ export type SeriesList = {
   series: Array<SeriesAnswer>;
 };
 
+export type ServerAnswer = {
+  server_id: string;
+  server_name: string;
+  status: string;
+  reason: string | null;
+};
+
 export type ShelvedAnswer = {
   server_id: string;
   server_name: string;
@@ -1256,7 +1314,7 @@ export type SubscriptionAnswer = {
 export type SubscriptionCreation = {
   target: string;
   channel?: "webhook" | "email";
-  event_types?: Array<"capacity.low" | "capacity.restored" | "lease.at_risk" | "lease.capacity_late" | "lease.create" | "lease.degraded" | "lease.delete" | "lease.deleting" | "lease.ending" | "lease.ends_soon" | "lease.event.before_end_lease" | "lease.event.before_end_lease.stop" | "lease.event.end_lease" | "lease.event.start_lease" | "lease.granted" | "lease.heal_policy" | "lease.heal_question" | "lease.healed" | "lease.lent" | "lease.maintenance" | "lease.moved" | "lease.no_show_released" | "lease.no_show_warned" | "lease.own_event" | "lease.released" | "lease.reminders" | "lease.renamed" | "lease.repair" | "lease.rescheduled" | "lease.restored" | "lease.returned" | "lease.safe" | "lease.starting" | "lease.swapped" | "lease.taken_back" | "lease.timedout" | "lease.update" | "lease.waiting" | "lease.warning.done" | "lease.warning.failed" | "resource.changed" | "resource.disabled" | "resource.draw_failed" | "resource.drawn" | "resource.enabled" | "resource.enrolled" | "resource.given_back" | "resource.health" | "resource.removed" | "server.ends_soon" | "server.stays">;
+  event_types?: Array<"capacity.low" | "capacity.restored" | "filler.ended" | "filler.guarantee" | "filler.leaves" | "lease.at_risk" | "lease.capacity_late" | "lease.create" | "lease.degraded" | "lease.delete" | "lease.deleting" | "lease.ending" | "lease.ends_soon" | "lease.event.before_end_lease" | "lease.event.before_end_lease.stop" | "lease.event.end_lease" | "lease.event.start_lease" | "lease.granted" | "lease.heal_policy" | "lease.heal_question" | "lease.healed" | "lease.lent" | "lease.maintenance" | "lease.moved" | "lease.no_show_released" | "lease.no_show_warned" | "lease.own_event" | "lease.released" | "lease.reminders" | "lease.renamed" | "lease.repair" | "lease.rescheduled" | "lease.restored" | "lease.returned" | "lease.safe" | "lease.starting" | "lease.swapped" | "lease.taken_back" | "lease.timedout" | "lease.update" | "lease.waiting" | "lease.warning.done" | "lease.warning.failed" | "resource.changed" | "resource.disabled" | "resource.draw_failed" | "resource.drawn" | "resource.enabled" | "resource.enrolled" | "resource.given_back" | "resource.health" | "resource.removed" | "server.ends_soon" | "server.stays">;
   lease_id?: string | null;
   all_projects?: boolean;
   own?: boolean;
@@ -1594,6 +1652,41 @@ export interface Operations {
     query: {};
     body: undefined;
     answer: void;
+  };
+  "GET /v1/fillers": {
+    path: {};
+    query: {
+      all_projects?: boolean;
+      limit?: number;
+      marker?: string;
+      sort?: string;
+      name?: string;
+      state?: string;
+    };
+    body: undefined;
+    answer: FillerList;
+  };
+  "POST /v1/fillers": {
+    path: {};
+    query: {};
+    body: FillerCreation;
+    answer: OneFiller;
+  };
+  "DELETE /v1/fillers/{filler_id}": {
+    path: {
+      filler_id: string;
+    };
+    query: {};
+    body: undefined;
+    answer: OneFiller;
+  };
+  "GET /v1/fillers/{filler_id}": {
+    path: {
+      filler_id: string;
+    };
+    query: {};
+    body: undefined;
+    answer: OneFiller;
   };
   "GET /v1/flexible-leases": {
     path: {};

@@ -226,21 +226,17 @@ class Site:
         if "feed_id" in route.path or "token" in route.path:
             feed = self.owner.ask("POST", "/v1/feeds", {}, headers=V1_3).json["feed"]
             return {"feed_id": feed["id"], "token": feed["url"].rpartition("/")[2].removesuffix(".ics")}
-        if "filler_id" in route.path:
-            made = self.owner.ask("POST", "/v1/fillers", self.new_filler(), headers=V1_3)
-            return {"filler_id": made.json["filler"]["id"]}
-        if "template_id" in route.path:
-            made = self.owner.ask("POST", "/v1/lease-templates", {"name": str(uuid4())}, headers=V1_3)
-            return {"template_id": made.json["template"]["id"]}
-        if "flexible_id" in route.path:
-            made = self.owner.ask("POST", "/v1/flexible-leases", FLEXIBLE, headers=V1_3)
-            return {"flexible_id": made.json["flexible_lease"]["id"]}
-        if "change_id" in route.path:
-            made = self.admin.but(version="1.3").ask("POST", "/v1/capacity/increases", self.new_increase())
-            return {"change_id": made.json["change"]["id"]}
-        if "published_id" in route.path:
-            made = self.admin.but(version="1.3").ask("POST", "/v1/published-offers", self.new_publication())
-            return {"published_id": made.json["published_offer"]["id"]}
+        owner, operator = self.owner.but(version="1.3"), self.admin.but(version="1.3")
+        made = {
+            "filler_id": (owner, "/v1/fillers", "filler", self.new_filler),
+            "template_id": (owner, "/v1/lease-templates", "template", lambda: {"name": str(uuid4())}),
+            "flexible_id": (owner, "/v1/flexible-leases", "flexible_lease", lambda: FLEXIBLE),
+            "change_id": (operator, "/v1/capacity/increases", "change", self.new_increase),
+            "published_id": (operator, "/v1/published-offers", "published_offer", self.new_publication),
+        }
+        for variable, (who, path, key, body) in made.items():
+            if variable in route.path:
+                return {variable: who.ask("POST", path, body()).json[key]["id"]}
         return {"owned_id": self.on_owned_host()} if "owned_id" in route.path else {}
 
     def new_increase(self) -> dict[str, Any]:

@@ -162,7 +162,7 @@ def test_a_lease_that_has_to_wait_for_sleeping_hosts_is_had_by_one_click(browser
     browser.allowed.add(409)
     browser.sign_in(service)
     browser.open(service, "leases/new?hosts=9")
-    browser.until(partial(says, browser, "What would do is asleep: ready in"))
+    browser.until(partial(says, browser, "What would do is ready in"))
     browser.picture("new-lease-asleep")
     browser.role("button", "Take it as soon as it is ready").click()
     browser.until(partial(says, browser, "as soon as it is ready."))

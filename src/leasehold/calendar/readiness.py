@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _NOT_BEGUN = np.iinfo(np.int64).min
 _SECOND = timedelta(seconds=1)
 EVER: Final = 0
-"""When the allocations of what is asleep begin; no other allocation begins then."""
+"""When the allocations of what is there, and not ready, begin; no other allocation begins then."""
 _ABSENT: Final = -1
 """When those of what is not there yet begin: it is ready from a date on, and waking it would not help."""
 

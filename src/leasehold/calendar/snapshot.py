@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from leasehold.calendar.arrays import ALL_OF_IT, FOR_EVER, MOST_CAPACITY, MOST_SLOTS, Counts, Mask, Rows
-from leasehold.calendar.readiness import EVER
 from leasehold.calendar.demands import ANYTHING, EXCLUSIVE
 from leasehold.calendar.idle import IdlePeriods
 from leasehold.calendar.outline import Outlook
+from leasehold.calendar.readiness import EVER
 from leasehold.calendar.store import owner_keys, row_start_keys
 from leasehold.calendar.sweep import Held, Limit, fewest
 from leasehold.calendar.weighing import FIRST_FIT, Books, Candidates, by_weight
@@ -197,12 +197,12 @@ class Snapshot:
         return self.among(self.eligible.for_project(*projects, open_too=open_too))
 
     @property
-    def asleep(self) -> frozenset[int]:
-        """The numbers of the resources that are asleep."""
+    def unready(self) -> frozenset[int]:
+        """The numbers of the resources that are there, and ready only some time after somebody needs them."""
         return frozenset(self.numbers[self._added.rows[self._added.starts == EVER]].tolist())
 
-    def awake(self) -> Snapshot:
-        """Return the same pool as if nothing in it were asleep."""
+    def as_if_ready(self) -> Snapshot:
+        """Return the same pool as if these were ready."""
         return self._but(added=self._added.part(self._added.starts != EVER))
 
     def careful(self) -> Snapshot:

@@ -48,11 +48,11 @@ class Intakes:
 class Feature:
     """The package `leasehold.features.NAME`, with its options; people read its `title`.
 
-    With `api` it has a module `api` with `ROUTES`, and if it `fills` bodies with `ADDITIONS`; with `job` a module `job`,
-    whose `jobs` makes what managers do for it; with `tables` a module `store` that has them; with `mount` a module
-    `mount`, whose `mount` makes what is served beside the routes, and whose `welcome` says where; with `words` a module
-    `words`, whose `read_words` is one of `Service.words`; with `sources` a module `source`, whose `SOURCES` are some of
-    `Service.sources`; with `ways` a module `ways`, whose `WAYS` are some of `Service.ways`; if it `owns` what
+    With `api` it has a module `api` with `ROUTES`, and if it `fills` bodies with `ADDITIONS`; with `job` a module
+    `job`, whose `jobs` makes what managers do for it; with `tables` a module `store` that has them; with `mount` a
+    module `mount`, whose `mount` makes what is served beside the routes, and whose `welcome` says where; with `words` a
+    module `words`, whose `read_words` is one of `Service.words`; with `sources` a module `source`, whose `SOURCES` are
+    some of `Service.sources`; with `ways` a module `ways`, whose `WAYS` are some of `Service.ways`; if it `owns` what
     reservations have in the cloud, the `owners` of its module `store` are some of `Service.owns`; if it `hears`, a
     module `delays`, whose `DelayCounts` are some of `Service.listeners`; with `command` a module `command`, whose
     `add_command` adds one to `leasehold-manage`. Each is loaded only by the processes that use it: the shapes of

@@ -97,7 +97,7 @@ def try_creation(service: Service, caller: Caller, draft: LeaseDraft, sight: Sig
 class _Creation(Joining):
     """The use case; `sight` says what the caller may learn, `plan` which shared hosts may be drawn for the lease.
 
-    `delays` gets that of the lease, if it is kept or granted for later because resources are asleep.
+    `delays` gets that of the lease, if it is kept or granted for later because resources are not ready.
     """
 
     caller: Caller

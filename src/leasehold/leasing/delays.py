@@ -1,4 +1,4 @@
-"""Tell whoever listens of requests that begin later, or not at all, because resources are asleep."""
+"""Tell whoever listens of requests that begin later, or not at all, because resources are not ready."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What it costs a request that resources are asleep which nobody uses."""
+"""What it costs a request that resources are not ready on which nothing is promised."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """A lease would fit when it was asked for if these `resources`, by number, were awake; it would have them then.
+    """A lease would fit when it was asked for if these `resources`, by number, were ready; it would have them then.
 
     It fits `later` by so much, and `ready_in` such a time from now; None if that is not known.
     """

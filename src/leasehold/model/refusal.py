@@ -67,7 +67,7 @@ class Refusal:
     without the other reservations, and `steps` then count so; None if that is `largest`. `latest_end` is how late a
     lease that asks for a later end could end with all that it asks for; None where that is no extension.
     `fits_on_disabled` says that the whole lease would fit if no resource were disabled; only operators are told.
-    `delay` says that it would fit if nothing were asleep, and `may_wait` that the request can say how long it waits.
+    `delay` says that it would fit if everything were ready, and `may_wait` that the request can say how long it waits.
     """
 
     resource_type: str
@@ -115,7 +115,7 @@ class Refusal:
 
     @property
     def ready_within(self) -> timedelta | None:
-        """How much later the lease has to be allowed to start, for what is asleep; None if that cannot be asked for."""
+        """How much later the lease has to be allowed to start for what is not ready; None: it cannot be asked for."""
         later = None if self.delay is None or not self.may_wait else self.delay.later
         return None if later is None else -(-later // _MINUTE) * _MINUTE + _TO_ANSWER
 
@@ -123,7 +123,7 @@ class Refusal:
     def _wait(self) -> str:
         if self.delay is None or self.delay.ready_in is None:
             return ""
-        text = f" What would do is asleep: ready in {-(-self.delay.ready_in // _MINUTE)} min."
+        text = f" What would do is ready in {-(-self.delay.ready_in // _MINUTE)} min."
         if self.ready_within is None:
             return f"{text} Ask for a start some minutes after that."
         return f"{text} To get it then, send ready_within_seconds {int(self.ready_within.total_seconds())} as well."

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from leasehold.features.power.delays import DelayCounts
-from leasehold.features.power.machines import unset_machine
 from leasehold.features.power.model import zone_of
 from leasehold.features.power.report import report
+from leasehold.features.power.store import forget_machine
 from leasehold.model.delay import Delay
 from leasehold.model.errors import NotEnoughError
 from leasehold.model.terms.lease_type import LeaseType
@@ -41,6 +41,7 @@ def counted(site: Night) -> dict[tuple[str, str, str], tuple[int, int]]:
 
 
 def test_one_counts_in_each_class_and_zone_that_it_needs_whichever_process_hears_of_it(site: Night) -> None:
+    site.fall_asleep()
     world, now = site.world, site.world.now()
     numbers = [world.host(name).number for name in HOSTS]
     zones = [zone_of(world.host(name)) for name in HOSTS]
@@ -58,9 +59,18 @@ def test_one_counts_in_each_class_and_zone_that_it_needs_whichever_process_hears
 
 
 def test_what_was_forgotten_since_is_of_no_class(site: Night) -> None:
-    counts, host = DelayCounts(site.world.service.db), site.world.host(HOSTS[0])
+    site.fall_asleep()
+    db, host = site.world.service.db, site.world.host(HOSTS[0])
+    counts = DelayCounts(db)
     counts.note(site.world.now(), Delay(frozenset({host.number})))
-    unset_machine(site.world.service, host.id)
+    db.transact(lambda connection: forget_machine(connection, host.number))
+    counts.write()
+    assert counted(site) == {}
+
+
+def test_what_waits_for_something_else_than_for_hosts_that_sleep_is_not_counted(site: Night) -> None:
+    counts = DelayCounts(site.world.service.db)
+    counts.note(site.world.now(), Delay(frozenset({site.world.host(HOSTS[0]).number}), timedelta(minutes=7)))
     counts.write()
     assert counted(site) == {}
 

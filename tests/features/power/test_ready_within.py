@@ -67,7 +67,7 @@ def test_a_refusal_says_when_it_is_ready_and_what_to_send(site: Night) -> None:
     with pytest.raises(NotEnoughError) as refused:
         ask(site, timedelta(0))
     error = refused.value
-    assert "What would do is asleep: ready in 11 min. To get it then, send" in error.message
+    assert "What would do is ready in 11 min. To get it then, send" in error.message
     within = timedelta(seconds=error.details["ready_within_seconds"])
     assert f"send ready_within_seconds {int(within.total_seconds())} as well." in error.message
     # A person has read that, and asks again.

@@ -13,6 +13,7 @@ from leasehold.features.power.metrics import DELAYED, UNCOUNTED
 from leasehold.features.power.model import zone_of
 from leasehold.features.power.store import delays, read_machines
 from leasehold.leasing.tally import Tally
+from leasehold.model.resource import Health
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,21 +48,23 @@ class DelayCounts(Tally[_Key]):
         numbers = tuple(sorted(delay.resources))
         seconds = 0 if delay.later is None else int(delay.later.total_seconds())
         self.count({_Key(day, numbers, "requests"): 1, _Key(day, numbers, "seconds"): seconds})
-        DELAYED.inc()
 
 
 def add_delays(connection: Connection, counts: Mapping[_Key, int]) -> None:
     """Add counts by day, class and zone: a request counts in each in which it would have had a sleeping host.
 
+    Those that wait for something else than for hosts that sleep are left out.
     Raises IntegrityError when another process writes a new row at the same moment.
     """
     machines = read_machines(connection)
     hosts = resources_by_number(connection, {number for key in counts for number in key.resources})
     found: dict[tuple[datetime, str, str], Counter[str]] = {}
     for key, number in counts.items():
-        known = (each for each in key.resources if each in machines and each in hosts)
-        for part in {(machines[each].power_class, zone_of(hosts[each])) for each in known}:
+        asleep = [each for each in key.resources if each in hosts and hosts[each].health is Health.ASLEEP]
+        for part in {(machines[each].power_class, zone_of(hosts[each])) for each in asleep if each in machines}:
             found.setdefault((key.day, *part), Counter())[key.what] += number
+        if asleep and key.what == "requests":
+            DELAYED.inc(number)
     # In one order, so that two processes do not wait for each other.
     for (day, power_class, zone), more in sorted(found.items()):
         same = {"day": day, "power_class": power_class, "zone": zone}

@@ -85,7 +85,8 @@ class Move:
 class RoomMade:
     """What every reservation of the lease gets, the moves that make room for it, and what else is written for that.
 
-    A lease that may start later than was asked for, and has to, gets another `window`; `delay` says if others sleep.
+    A lease that may start later than was asked for, and has to, gets another `window`; `delay` says if that
+    is because others are not ready.
     """
 
     picks: list[Sequence[Pick]]

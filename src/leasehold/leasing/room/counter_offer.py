@@ -104,19 +104,19 @@ class Proposal:
         return None
 
     def delay(self, window: Window | None) -> Delay | None:
-        """Return how much later the lease fits because resources sleep, in this `window`; None if that is not why."""
-        asleep = {number for view in self.snapshots.values() for number in view.asleep}
-        if not asleep:
+        """Return how much later the lease fits, in this `window`, because resources are not ready; None if not so."""
+        unready = {number for view in self.snapshots.values() for number in view.unready}
+        if not unready:
             return None
-        awake, terms = {pool: view.awake() for pool, view in self.snapshots.items()}, self.terms
+        ready, terms = {pool: view.as_if_ready() for pool, view in self.snapshots.items()}, self.terms
         try:
-            picks = decide(awake, self.asked, replace(terms, explain=Explain.NOTHING))
+            picks = decide(ready, self.asked, replace(terms, explain=Explain.NOTHING))
         except (RefusedError, LeaseholdError):
             return None
         needed = {pick.resource_number for each in picks for pick in each}
         if window is None:
-            return Delay(frozenset(needed & asleep))
-        return Delay(frozenset(needed & asleep), window.start - terms.window.start, window.start - terms.lead.now)
+            return Delay(frozenset(needed & unready))
+        return Delay(frozenset(needed & unready), window.start - terms.window.start, window.start - terms.lead.now)
 
     def _hurried(self) -> Proposal:
         return replace(self, terms=replace(self.terms, budget=self.terms.budget.part(self.seconds)))

@@ -16,9 +16,11 @@ from leasehold.calendar.readiness import EVER
 from leasehold.calendar.store import owner_keys, row_start_keys
 from leasehold.calendar.sweep import Held, Limit, fewest
 from leasehold.calendar.weighing import FIRST_FIT, Books, Candidates, by_weight
+from leasehold.model.windows import from_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from datetime import datetime
 
     from numpy.typing import NDArray
 
@@ -200,6 +202,12 @@ class Snapshot:
     def unready(self) -> frozenset[int]:
         """The numbers of the resources that are there, and ready only some time after somebody needs them."""
         return frozenset(self.numbers[self._added.rows[self._added.starts == EVER]].tolist())
+
+    @property
+    def ready_at(self) -> datetime | None:
+        """When all of these are ready if somebody needs them now; None: all are."""
+        ends = self._added.ends[self._added.starts == EVER]
+        return from_seconds(int(ends.max())) if ends.size else None
 
     def as_if_ready(self) -> Snapshot:
         """Return the same pool as if these were ready."""

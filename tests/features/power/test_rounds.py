@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, time, timedelta
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy import delete, select, update
@@ -31,6 +31,8 @@ from tests.features.power.night import BOOTS, CLASS, HOSTS, SHUTS_DOWN, WAKES, N
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from leasehold.model.lease import Lease
 
 pytestmark = pytest.mark.slow
 
@@ -428,4 +430,48 @@ def test_a_lease_that_waits_for_hosts_gets_those_that_sleep(site: Night) -> None
     site.run_for(minutes=15)
     assert (world.status(lease), len(world.holds(lease))) == ("ACTIVE", 3)
     site.run_for(hours=3)
+    assert set(site.stages().values()) == {"asleep"}
+
+
+def _waits(site: Night, *parts: dict[str, Any], hours: float = 1) -> Lease:
+    """Ask for a lease of one hour that may wait for as many; the next one asks after it."""
+    site.world.clock.advance(microseconds=1)
+    now = (site.world.now() - site.world.hour(0)) / timedelta(hours=1)
+    until = site.world.hour(now + hours + 1)
+    return site.world.lease(*parts, start=now, end=now + 1, type=LeaseType.WAITLIST, deadline=until)
+
+
+def test_a_lease_that_waits_in_vain_wakes_nothing(site: Night) -> None:
+    """Two of four hosts are in use until after its deadline, so it could not have three if the others were on."""
+    world = site.world
+    others = world.active(hosts(2), start=0, end=9)
+    site.run_for(minutes=40)
+    vain = _waits(site, hosts(3))
+    site.run_for(minutes=30)
+    assert world.status(vain) == "IN_PROGRESS"
+    assert {name for name, stage in site.stages().items() if stage == "asleep"} == set(HOSTS) - set(world.holds(others))
+
+
+def test_a_lease_that_waits_wakes_the_hosts_that_it_would_get(site: Night) -> None:
+    """Another one that comes after it, and would have none of what is left, wakes none."""
+    world = site.world
+    site.fall_asleep()
+    only = "cmp-07"
+    lease = _waits(site, hosts(1, hypervisor_properties=f'["==", "$hypervisor_hostname", "{only}"]'))
+    vain = _waits(site, hosts(4))
+    site.run_for(minutes=15)
+    assert (world.status(lease), set(world.holds(lease))) == ("ACTIVE", {only})
+    assert world.status(vain) == "IN_PROGRESS"
+    assert {name for name, stage in site.stages().items() if stage != "asleep"} == {only}
+
+
+def test_a_lease_that_waits_and_could_not_end_before_a_promise_wakes_nothing(site: Night) -> None:
+    """The hosts would be free now, but when they are on the next lease comes too soon."""
+    world = site.world
+    site.fall_asleep()
+    now = (world.now() - world.hour(0)) / timedelta(hours=1)
+    world.lease(hosts(4), start=now + 1.1, end=now + 3)
+    vain = _waits(site, hosts(1), hours=2)
+    site.run_for(minutes=20)
+    assert world.status(vain) == "IN_PROGRESS"
     assert set(site.stages().values()) == {"asleep"}

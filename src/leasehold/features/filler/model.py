@@ -11,7 +11,7 @@ from leasehold.model.errors import TooManyError
 from leasehold.model.resource import Health
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from datetime import datetime
 
     from leasehold.db.resources.use import Use
@@ -167,17 +167,19 @@ class Standing:
         start = self.host.granted_at if self.use.used else self.use.next_start
         return None if start is None else start - self.margin - settings.leaving
 
-    def leave(self, settings: FillerSettings, now: datetime) -> Leave | None:
+    def leave(self, settings: FillerSettings, now: datetime, *, wanted: bool) -> Leave | None:
         """Return that it has to go, None if it may stay; one that was told stays told.
 
-        The notice is kept as long as a manager looks in time. If none did, the promise comes before the notice.
+        It is `wanted` if a lease that waits would get it. The notice is kept as long as a manager looks in time. If
+        none did, the promise comes before the notice.
         """
         if self.host.told_at is not None:
             return None
         failed = self.resource.health is Health.FAILED
         if failed or (self.host.arrived_at is None and now - self.host.granted_at >= settings.evict):
             return Leave(now, FAILED if failed else NOT_GIVEN)
-        return self._noticed(settings, now)
+        noticed = self._noticed(settings, now)
+        return Leave(now + settings.notice, WAITED_FOR) if noticed is None and wanted else noticed
 
     def _noticed(self, settings: FillerSettings, now: datetime) -> Leave | None:
         """Return that it has to go after a notice; None if it may stay."""
@@ -191,15 +193,3 @@ class Standing:
         if each.disabled or each.held_for is not None or not each.open_to(self.host.project_id):
             return Leave(noticed, CLOSED)
         return None
-
-
-def to_free(standings: Sequence[Standing], settings: FillerSettings, wanted: int, now: datetime) -> list[Standing]:
-    """Return the hosts that go because leases wait for so many: those that would go soonest; what goes counts."""
-    going = sum(each.host.told_at is not None for each in standings)
-    staying = [each for each in standings if each.host.told_at is None]
-
-    def first(each: Standing) -> tuple[bool, datetime, str]:
-        until = each.guaranteed_until(settings, now)
-        return until is None, until or now, each.host.id
-
-    return sorted(staying, key=first)[: max(0, wanted - going)]

@@ -14,11 +14,11 @@ from leasehold.db.resources.resource import list_resources, resources_by_number
 from leasehold.db.resources.use import Use, use_of
 from leasehold.features.filler import store as rows
 from leasehold.features.filler.metrics import TOLD, show_hosts
-from leasehold.features.filler.model import LATER, MARK, WAITED_FOR, Leave, Stage, Standing, to_free
+from leasehold.features.filler.model import LATER, MARK, Stage, Standing
 from leasehold.features.filler.options import FillerSettings
 from leasehold.features.filler.step import Step
 from leasehold.features.filler.use import adopt, expect, tell, tell_guarantee
-from leasehold.leasing.waiting.waiting_list import waited_for
+from leasehold.leasing.waiting.wanted import wanted_by_waiting
 from leasehold.model.resource import HOST
 
 if TYPE_CHECKING:
@@ -112,13 +112,9 @@ class Rounds:
     def _tell(self, found: Sequence[Standing]) -> None:
         """Tell which hosts have to go, and which are guaranteed for another time than was said."""
         service, settings, now = self.service, self._settings, self.service.now()
-        leaves = {each.host.id: each.leave(settings, now) for each in found}
-        with service.db.reading() as connection:
-            wanted = waited_for(connection, {each.resource.pool for each in found}, now)
-        for each in to_free([each for each in found if leaves[each.host.id] is None], settings, wanted, now):
-            leaves[each.host.id] = Leave(now + settings.notice, WAITED_FOR)
+        wanted = wanted_by_waiting(service, {each.resource.pool for each in found})
         for each in found:
-            leave = leaves[each.host.id]
+            leave = each.leave(settings, now, wanted=each.resource.number in wanted)
             if leave is not None:
                 if tell(service, each.resource, each.host, leave):
                     TOLD.inc()

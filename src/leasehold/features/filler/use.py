@@ -24,7 +24,8 @@ from leasehold.leasing.locks import lock
 from leasehold.leasing.owned import OwnedItems
 from leasehold.leasing.requests import Read, conditions_of, read_requests
 from leasehold.leasing.resources.readiness import decide_about, put_readiness
-from leasehold.leasing.waiting.waiting_list import waited_for
+from leasehold.leasing.waiting.wanted import wanted_by_waiting
+from leasehold.model.allocation import Pick
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.errors import InvalidInputError
 from leasehold.model.event_log import FillerNews
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from leasehold.leasing.deciding.calendars import Evaluated
     from leasehold.leasing.locks import Locks
     from leasehold.leasing.service import Service
-    from leasehold.model.allocation import Pick
     from leasehold.model.caller import Caller, Sight
     from leasehold.model.resource import Resource
     from leasehold.resource_types.registry import ResourceType, ResourceTypes
@@ -74,7 +74,8 @@ def make_filler(service: Service, caller: Caller, draft: FillerDraft, sight: Sig
     if not settings.hosts:
         raise TooManyFilledHostsError(0)
     part, asked = _read(service, caller, draft, sight)
-    granting = _Granting(service, caller, draft, part, asked, settings)
+    wanted = wanted_by_waiting(service, {asked.kind.pool})
+    granting = _Granting(service, caller, draft, part, asked, settings, wanted)
     made = service.decide(granting, conditions_of([(asked.kind, asked.request)]))
     service.wake()
     return made
@@ -97,7 +98,7 @@ def _understood(types: ResourceTypes, raw: Mapping[str, Any]) -> Read:
 
 @dataclass(frozen=True, slots=True)
 class _Granting:
-    """The decision; it runs again after a calendar had to be loaded."""
+    """The decision; it runs again after a calendar had to be loaded. The hosts in `wanted` are for leases that wait."""
 
     service: Service
     caller: Caller
@@ -105,6 +106,7 @@ class _Granting:
     part: Read
     asked: Asked
     settings: FillerSettings
+    wanted: frozenset[int]
 
     def __call__(self, evaluated: Evaluated, connection: Connection) -> Filler:
         pool = self.asked.kind.pool
@@ -157,13 +159,13 @@ class _Granting:
         begin, kind = from_seconds(to_seconds(now)), self.asked.kind
         lasts = self._at_least + self.settings.leaving
         terms = replace(self.service.terms(Window(begin, begin + lasts), lasts), explain=Explain.WINDOW)
+        view = view.booked(map(Pick, self.wanted & set(view.numbers.tolist())), terms.window)
         outcome = allocate(self.asked, view.for_project(self.caller.project_id), terms)
         if isinstance(outcome, Refusal):
             raise self.asked.blame(kind.not_enough(outcome))
         mask = view.eligible.bookable() & view.free(terms.window)
-        kept = self.settings.spares + waited_for(connection, {kind.pool}, now)
         left = self.settings.hosts - rows.count_hosts(connection, self.caller.project_id)
-        most = min(len(outcome), left, int(mask.sum()) - kept)
+        most = min(len(outcome), left, int(mask.sum()) - self.settings.spares)
         if most < self.asked.request.min:
             raise self.asked.blame(kind.not_enough(self._kept(int(mask.sum()), max(0, most), terms.window)))
         return outcome[:most]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 _UNDER_WAY = frozenset({Stage.CLOSING, Stage.STOPPING, Stage.WAKING})
+_RESTING = frozenset({Stage.CLOSING, Stage.STOPPING, Stage.ASLEEP})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Candidate:
     It `takes` so long to wake up. `next_start` is when something is promised on it next, None: nothing is. Nobody uses
     it since `idle_since`, None: somebody does; and it is on since `on_since`. `able` says that it may sleep as far as
     its own state goes; `group` are the values by which spares are counted. One in `trouble` was switched on twice, or
-    cannot be: it is not `switchable`.
+    cannot be: it is not `switchable`. One that is `wanted` would be a waiting lease's if it were on.
     """
 
     number: int
@@ -53,6 +54,7 @@ class Candidate:
     on_since: datetime | None = None
     trouble: bool = False
     switchable: bool = True
+    wanted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,27 +65,19 @@ class Plan:
     sleep: Sequence[int]
 
 
-def plan(
-    hosts: Sequence[Candidate], conditions: Conditions, now: datetime, *, may_sleep: bool, waited_for: int = 0
-) -> Plan:
-    """Return what to do now; without `may_sleep`, as in hours when nothing sleeps, nothing is put to sleep.
-
-    Leases wait for so many hosts that they could have now: as many stand by, whichever they are.
-    """
+def plan(hosts: Sequence[Candidate], conditions: Conditions, now: datetime, *, may_sleep: bool) -> Plan:
+    """Return what to do now; without `may_sleep`, as in hours when nothing sleeps, nothing is put to sleep."""
     free = conditions.at_once - sum(each.stage in _UNDER_WAY for each in hosts)
     due = [each.number for each in _due(hosts, conditions, now)]
     due += [number for number in _more(hosts, conditions, now, spares=0) if number not in due]
-    wake = [*due, *(number for number in _more(hosts, conditions, now, conditions.spares) if number not in due)]
-    standing = sum(map(len, _standing_by(hosts, conditions, now).values()))
-    coming = standing + len(_coming(hosts, conditions, now)) + len(wake) - len(due)
-    asleep = sorted(each.number for each in _asleep(hosts) if each.number not in wake)
-    wake += asleep[: max(0, waited_for - coming)]
+    wanted = [each.number for each in hosts if each.wanted and each.switchable and each.stage in _RESTING]
+    wake = list(dict.fromkeys([*due, *wanted, *_more(hosts, conditions, now, conditions.spares)]))
     # A start waits for nothing: what is due is woken, however many machines are under way.
     room = max(0, free - len(due))
     wake = wake[: len(due) + room]
     room -= len(wake) - len(due)
     sleep = [each.number for each in _sleepy(hosts, conditions, now)] if may_sleep and not wake else []
-    return Plan(wake, sleep[: max(0, min(room, standing - waited_for))])
+    return Plan(wake, sleep[: max(0, room)])
 
 
 def ahead(takes: timedelta, place: int, conditions: Conditions) -> timedelta:
@@ -97,7 +91,7 @@ def ahead(takes: timedelta, place: int, conditions: Conditions) -> timedelta:
 
 def _due(hosts: Iterable[Candidate], conditions: Conditions, now: datetime) -> Iterator[Candidate]:
     """Yield the hosts whose starts come soon, soonest first; before all those that somebody has already."""
-    needed = [each for each in hosts if each.stage in (Stage.ASLEEP, Stage.STOPPING, Stage.CLOSING)]
+    needed = [each for each in hosts if each.stage in _RESTING]
     starts = ((EPOCH if each.idle_since is None else each.next_start, each.number, each) for each in needed)
     promised = sorted((start, number, each) for start, number, each in starts if start is not None)
     for place, (start, _, each) in enumerate(promised):
@@ -112,6 +106,8 @@ def _asleep(hosts: Iterable[Candidate]) -> Sequence[Candidate]:
 
 def _free(each: Candidate, conditions: Conditions, now: datetime) -> bool:
     """Say whether nothing needs a host before it could have slept."""
+    if each.wanted:
+        return False
     soon = now + ahead(each.takes, 0, conditions) + conditions.least_off
     return each.next_start is None or each.next_start >= soon
 

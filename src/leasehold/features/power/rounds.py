@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ from leasehold.features.power.port import PowerError
 from leasehold.features.power.step import QUIET_WITHIN, Step
 from leasehold.features.power.store import awake_since, change_sleep, open_sleeps, read_machines, wakes_of
 from leasehold.features.power.use import Host, adopt, expect, put_to_sleep, wake
-from leasehold.leasing.waiting.waiting_list import waited_for
+from leasehold.leasing.waiting.wanted import wanted_by_waiting
 from leasehold.model.errors import some_of
 from leasehold.model.properties import matches
 from leasehold.model.resource import Health
@@ -169,16 +169,19 @@ class Rounds:
         service, settings, now = self.service, self._settings, self.service.now()
         with service.db.reading() as connection:
             uses, awake = use_of(connection, list(found.machines), now), awake_since(connection)
-            wanted = waited_for(connection, {each.type_.kind.pool for each in found.hosts.values()}, now)
+        wanted = wanted_by_waiting(service, {each.type_.kind.pool for each in found.hosts.values()})
         candidates = [
-            self._candidate(found, number, times, uses.get(number, Use()), awake.get(number))
+            replace(
+                self._candidate(found, number, times, uses.get(number, Use()), awake.get(number)),
+                wanted=number in wanted,
+            )
             for number in found.machines
         ]
         show_margins(times)
         _keep_margins(service, found, times)
         self._adopt(found, times)
         may_sleep = settings.may_sleep(now)
-        planned = plan(candidates, _conditions(settings), now, may_sleep=may_sleep, waited_for=wanted)
+        planned = plan(candidates, _conditions(settings), now, may_sleep=may_sleep)
         for number in planned.wake:
             if wake(service, found.hosts[number]):
                 log.info("%s wakes up.", found.hosts[number].resource.label)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from leasehold.db.leases.lease import find_leases
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.leasing.locks import Locks
     from leasehold.leasing.service import Service
+    from leasehold.model.allocation import Pick
     from leasehold.model.budget import Budget
     from leasehold.model.lease import Lease
     from leasehold.model.terms.waiting import Waiting, WaitingLease
@@ -114,24 +114,29 @@ class WaitingList:
     def _fits(self, lease: Lease) -> bool:
         if not lease.waits:
             return False
-        use_disabled = lease.waiting is not None and lease.waiting.use_disabled
-        window, margins = window_at(lease.window, self.locks.now), self.service.margins
-        ahead = promised_window(window.start, window.end, self.locks.now)
-        terms = Terms(ahead, window.duration, margins, self.budget, Explain.NOTHING, use_disabled)
-        terms = replace(terms, lead=Lead(lease.lead, self.locks.now))
-        mine = seen_by_users(self.service.types, self.snapshots, lease)
-        snapshots = {name: each.among(each.eligible.seen_by(lease.id)) for name, each in mine.items()}
-        try:
-            decide(snapshots, with_closed(self.locks.connection, lease, asked_of(self.service, lease)), terms)
-        except TakesTooLongError:
-            raise
-        except (LeaseholdError, RefusedError):
-            return False
-        return True
+        asked = with_closed(self.locks.connection, lease, asked_of(self.service, lease))
+        return could_have(self.service, lease, asked, self.snapshots, self.locks.now, self.budget) is not None
 
 
-def waited_for(connection: Connection, pools: Collection[str], now: datetime) -> int:
-    """Return how many hosts leases wait for that begin when they get them; slots count as one host."""
-    waiting = [each.id for each in islice(waiting_for(connection, pools), MOST) if not each.waiting.draws]
-    found = [lease for lease in find_leases(connection, waiting) if lease.waits and lease.window.start <= now]
-    return sum(int(part.request.get("min", 1)) for lease in found for part in lease.reservations)
+def could_have(
+    service: Service,
+    lease: Lease,
+    asked: Sequence[Asked],
+    snapshots: Mapping[str, Snapshot],
+    now: datetime,
+    budget: Budget,
+) -> tuple[list[Sequence[Pick]], Terms] | None:
+    """Return what a lease that waits would get now, and on what terms; None: nothing. Raises TakesTooLongError."""
+    use_disabled = lease.waiting is not None and lease.waiting.use_disabled
+    window = window_at(lease.window, now)
+    ahead = promised_window(window.start, window.end, now)
+    terms = Terms(ahead, window.duration, service.margins, budget, Explain.NOTHING, use_disabled)
+    terms = replace(terms, lead=Lead(lease.lead, now))
+    mine = seen_by_users(service.types, snapshots, lease)
+    views = {name: each.among(each.eligible.seen_by(lease.id)) for name, each in mine.items()}
+    try:
+        return decide(views, asked, terms), terms
+    except TakesTooLongError:
+        raise
+    except (LeaseholdError, RefusedError):
+        return None

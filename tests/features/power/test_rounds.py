@@ -123,6 +123,8 @@ def test_a_machine_that_never_comes_up_is_replaced_before_the_start(site: Night)
     found = site.machine(first)
     assert (found.stage, world.host(first).health) == ("failed", Health.FAILED)
     assert "has not come up" in (found.machine.failure or "")
+    # It stays closed until it is up, and that is as it should be.
+    checked(site)
     site.run_until(world.hour(6))
     assert world.status(lease) == "ACTIVE"
     # Somebody repairs it: it is opened, and admitted by the health check, but sleeps no more until that is said.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from leasehold.model.finding import REPAIR, Finding, FindingKind, Mend
 from leasehold.model.membership import Membership
-from leasehold.model.resource import HOST
+from leasehold.model.resource import HOST, Health
 from leasehold.resource_types.host.enrolment import DRAWS, SLEEPS, TASK
 from leasehold.resource_types.slots.aggregates import of_hosts
 from leasehold.resource_types.slots.names import child_provider
@@ -46,7 +46,7 @@ class _Cloud:
 
     def left_disabled(self, host: Resource) -> list[str]:
         """Say whether a draw or a sleep that is over has left the compute service disabled."""
-        left = not host.membership.moves and host.readiness is None and host.attributes["service_name"] in self.drawn
+        left = not _may_be_closed(host) and host.attributes["service_name"] in self.drawn
         return ["is still disabled for a draw or a sleep that is over"] if left else []
 
     def wrong(self, host: Resource) -> list[str]:
@@ -54,13 +54,18 @@ class _Cloud:
         name, provider = host.attributes["service_name"], child_provider(host.label)
         said = [] if provider in self.providers else [f"has no provider {provider}"]
         said += self.left_disabled(host)
-        if not host.membership.moves and host.readiness is None:
+        if not _may_be_closed(host):
             said += ["is still claimed at Placement, although nobody empties it"] if host.label in self.claimed else []
         if host.pooled and name not in self.pool and name not in self.leased:
             said.insert(0, "is in no aggregate of ours, so that servers of any project may land on it")
         if host.membership is Membership.SHARED and name in self.pool:
             said.insert(0, "is shared and in the free pool, so that nothing new lands on it")
         return said
+
+
+def _may_be_closed(host: Resource) -> bool:
+    """Say whether a host may be disabled and claimed by us; one that failed in its sleep is until it is up."""
+    return host.membership.moves or host.readiness is not None or host.health is Health.FAILED
 
 
 def audit_membership(look: Look) -> Iterator[Finding]:

@@ -173,7 +173,8 @@ def test_two_that_wait_for_each_other_both_get_through(server: Database) -> None
         list(threads.map(run, [("hosts", "floatingips"), ("floatingips", "hosts")]))
     with server.reading() as connection:
         assert list(connection.scalars(select(pools.c.generation))) == [2, 2]
-    assert sorted(tries.values()) == [1, 2]
+    # Whoever was refused may take its first row anew before the other one has got it, and they meet once more.
+    assert sum(tries.values()) > len(tries)
 
 
 # ---------------------------------------------------------------- connections that break

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 _NOT_BEGUN = np.iinfo(np.int64).min
 _SECOND = timedelta(seconds=1)
-EVER: Final = 0
-"""When the allocations of what is there, and not ready, begin; no other allocation begins then."""
-_ABSENT: Final = -1
+EVER: Final = -3600
+"""When the allocations of what is there, and not ready, begin: before the epoch, where no other one does."""
+_ABSENT: Final = EVER - 1
 """When those of what is not there yet begin: it is ready from a date on, and waking it would not help."""
 
 

@@ -146,8 +146,14 @@ class Snapshot:
     def ordered(self, rows: Rows, window: Window, resource_type: str) -> Rows:
         """Return rows of resources that would all do, those first that the weigher of this type takes first.
 
-        They are given in the order in which they are taken by default, which stays the order of equal ones.
+        They are given in the order in which they are taken by default, which stays the order of equal ones, but that
+        those come first that are ready: the others need not wake up, or lose what they are used for meanwhile.
         """
+        unready = self._added.rows[self._added.starts == EVER]
+        if unready.size:
+            last = np.zeros(len(self._resources), np.bool_)
+            last[unready] = True
+            rows = np.concatenate([rows[~last[rows]], rows[last[rows]]])
         return by_weight(self._weighers.of(resource_type), partial(self._candidates, rows, window), rows)
 
     def _candidates(self, rows: Rows, window: Window) -> Candidates:

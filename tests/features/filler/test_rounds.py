@@ -197,6 +197,17 @@ def test_a_failed_or_disabled_host_ends_it(here: Site) -> None:
     resource.remove(world.service, HOST, world.host(disabled).id)
 
 
+def test_a_lease_for_later_leaves_a_filler_alone_where_other_hosts_are_free(here: Site) -> None:
+    world = here.world
+    filler = here.active(2)
+    lease = world.lease(hosts(2), start=here.hours + 5, end=here.hours + 6)
+    assert world.holds(lease).keys().isdisjoint(here.labels(filler))
+    assert here.guaranteed(filler) == [None, None]
+    world.lease(hosts(1), start=here.hours + 5, end=here.hours + 6)
+    assert None in here.guaranteed(filler)
+    assert here.guaranteed(filler) != [None, None]
+
+
 def test_a_lease_that_waits_gets_the_hosts(here: Site) -> None:
     world = here.world
     filler = here.active(4)

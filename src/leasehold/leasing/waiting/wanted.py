@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from leasehold.calendar.weighing import Weighers
+from leasehold.calendar.weighing import FIRST_FIT
 from leasehold.db.leases.lease import find_leases
 from leasehold.db.waiting import MOST, waiting_for
 from leasehold.leasing.requests import conditions_asked
@@ -20,10 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
 
-    from numpy.typing import NDArray
-
     from leasehold.calendar.snapshot import Snapshot
-    from leasehold.calendar.weighing import Candidates
     from leasehold.leasing.deciding.decide import Asked
     from leasehold.leasing.service import Service
     from leasehold.model.lease import Lease
@@ -64,7 +58,7 @@ def _wanted(
 ) -> frozenset[int]:
     """Return what they would get in the time that a look may take; those who come after that want nothing yet."""
     then = max((view.ready_at or now for view in snapshots.values()), default=now)
-    views = {pool: view.weighed(Weighers(_ReadyFirst(view.unready))) for pool, view in snapshots.items()}
+    views = {pool: view.weighed(FIRST_FIT) for pool, view in snapshots.items()}
     budget, numbers = service.budget().part(service.settings.leases.rebinding_seconds), set[int]()
     for lease, asked in waiting:
         try:
@@ -77,14 +71,3 @@ def _wanted(
                 views[part.kind.pool] = views[part.kind.pool].booked(part.takes(picks), terms.held(part.ending))
                 numbers.update(pick.resource_number for pick in picks)
     return frozenset(numbers)
-
-
-@dataclass(frozen=True, slots=True)
-class _ReadyFirst:
-    """Takes resources first that are ready."""
-
-    unready: frozenset[int]
-
-    def weights(self, candidates: Candidates) -> NDArray[np.float64]:
-        """Return 0 for resources that are not ready, and 1 for the others."""
-        return np.isin(candidates.numbers, list(self.unready), invert=True).astype(np.float64)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from client.tests.booking import booked
-from leasehold_client.cli.operators.forecast import heights, summary
+from leasehold_client.cli.operators.forecast import heights, planned, summary
 from leasehold_client.cli.output.drawing import Level, Style, draw_levels
 from leasehold_client.forecast import Expectation, Forecast, ForecastStep
 
@@ -79,4 +79,7 @@ def test_it_is_said_what_a_forecast_rests_on() -> None:
         "missing, and 3 by the 90% quantile. More leases wait than are counted."
     )
     crowded = replace(found, steps=(STEP, replace(STEP, shortfall=2)))
+    assert planned(crowded, str) == []
+    with_new = replace(crowded, coming=((STEP.start, 20),))
+    assert planned(with_new, str) == [f"The capacity includes planned hosts: 20 from {STEP.start} on."]
     assert summary(crowded).startswith("What is promised and waits exceeds the capacity by at most 2 hosts. ")

@@ -168,6 +168,11 @@ export type CodedAnswer = {
   index: Array<number>;
 };
 
+export type Coming = {
+  from: string;
+  amount: number;
+};
+
 export type DeadLetterAnswer = {
   id: string;
   position: number;
@@ -414,6 +419,7 @@ export type ForecastAnswer = {
   least_weeks: number;
   high_quantile: number;
   waiting_uncounted: boolean;
+  coming: Array<Coming>;
   steps: ForecastSteps;
 };
 

@@ -44,7 +44,8 @@ class ForecastStep:
 class Forecast(AnswerModel):
     """The steps of a window, and on how many weeks of history they rest; with fewer than `least_weeks` on none.
 
-    `waiting_uncounted` says that more leases wait than the backlog counts.
+    `waiting_uncounted` says that more leases wait than the backlog counts. The capacity has so many more from each
+    moment in `coming` on: what is planned, and not there yet.
     """
 
     unit: str
@@ -53,6 +54,7 @@ class Forecast(AnswerModel):
     high_quantile: float
     waiting_uncounted: bool
     steps: tuple[ForecastStep, ...]
+    coming: tuple[tuple[datetime, int], ...] = ()
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Forecast:
@@ -62,7 +64,8 @@ class Forecast(AnswerModel):
         known = (columns[name] for name in ("capacity", "promised", "backlog", "shortfall"))
         expected = (_expected(columns, which, len(starts)) for which in ("median", "high"))
         steps = map(ForecastStep, starts, ends, *known, *expected)
-        return read_as(cls, values, steps=tuple(steps))
+        coming = tuple((read_time(each["from"]), each["amount"]) for each in values.get("coming", ()))
+        return read_as(cls, values, steps=tuple(steps), coming=coming)
 
 
 class Forecasts(Calls):

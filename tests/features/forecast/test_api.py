@@ -67,6 +67,7 @@ def test_without_history_nothing_is_expected(operator: Client, client: Client) -
         "least_weeks": 4,
         "high_quantile": 0.9,
         "waiting_uncounted": False,
+        "coming": [],
     }
     assert found["steps"] == {
         "from": [f"2031-05-01T{hour}:00:00Z" for hour in ("09", "10", "11")],

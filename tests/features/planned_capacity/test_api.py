@@ -68,6 +68,16 @@ def test_the_owner_sees_that_a_host_is_not_there_yet(operator: Client, client: C
     assert operator.ask("DELETE", f"{CHANGES}/{change['id']}?on_conflict=force").status_code == 204
 
 
+def test_a_forecast_says_what_it_counts_that_is_not_there_yet(operator: Client) -> None:
+    post(operator, "increases", **MARCH, promise=True)
+    query = "/v1/forecast?from=2031-06-01T00:00:00Z&to=2031-06-02T00:00:00Z&step_seconds=43200"
+    found = operator.ask("GET", query).json["forecast"]
+    assert found["coming"] == [{"from": "2031-06-01T10:00:00+00:00", "amount": 2}]
+    assert found["steps"]["capacity"] == [0, 2]
+    before = operator.ask("GET", "/v1/forecast?to=2031-05-31T00:00:00Z").json["forecast"]
+    assert before["coming"] == []
+
+
 def test_a_decrease_and_a_reserve_are_made_and_released(operator: Client, host: str) -> None:
     gone = post(operator, "decreases", name="old", start_date=DATE, hosts=[host]).json["change"]
     assert (gone["kind"], gone["held"], gone["moved"], gone["warned"]) == ("decrease", [host], [], [])

@@ -54,6 +54,9 @@ let one expect: what was held and what was refused. `additional` is what is expe
 if that is more. Columns about expectations are null where there is too little history.
 """
 
+Coming = TypedDict("Coming", {"from": str, "amount": int})
+Coming.__doc__ = "So many resources that are not there yet and count in the capacity from a moment on."
+
 ForecastAnswer = TypedDict(
     "ForecastAnswer",
     {
@@ -66,13 +69,15 @@ ForecastAnswer = TypedDict(
         "least_weeks": int,
         "high_quantile": float,
         "waiting_uncounted": bool,
+        "coming": list[Coming],
         "steps": ForecastSteps,
     },
 )
 ForecastAnswer.__doc__ = """How much will be asked for, and how much is missing then.
 
 `weeks` is how many weeks of history there are, of those asked for; with fewer than `least_weeks` nothing is expected.
-`waiting_uncounted` says that more leases wait than the backlog counts.
+`waiting_uncounted` says that more leases wait than the backlog counts. `coming` are the planned resources of the
+window, by the date from which on the capacity has them.
 """
 
 
@@ -115,6 +120,7 @@ def show_forecast(found: Forecast) -> ForecastAnswer:
         "least_weeks": LEAST_WEEKS,
         "high_quantile": HIGH,
         "waiting_uncounted": found.uncounted,
+        "coming": [{"from": at.isoformat(), "amount": many} for at, many in found.coming],
         "steps": _steps(found),
     }
 

@@ -7,6 +7,7 @@ only what goes beyond the known is additional.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice
@@ -84,7 +85,7 @@ class Forecast:
     """The steps of a window: `capacity` is what can be used, `promised` and `backlog` are what is known of the demand.
 
     `weeks` says on how many weeks of history `expected` rests; it is None if these are too few. `uncounted` says that
-    more leases wait than `backlog` counts.
+    more leases wait than `backlog` counts. The capacity has so many more resources from each moment in `coming` on.
     """
 
     resource_type: str
@@ -96,6 +97,7 @@ class Forecast:
     backlog: Counts
     expected: Expected | None
     uncounted: bool = False
+    coming: Sequence[tuple[datetime, int]] = ()
 
     @property
     def window(self) -> Window:
@@ -143,7 +145,7 @@ def forecast(service: Service, counts: RefusalCounts, question: ForecastQuestion
         promised = peaks(changes_in_use(connection, kind.pool, types, ahead), ahead)
         usable = count_usable(connection, kind.pool)
         closed = peaks(changes_in_maintenance(connection, kind.pool, ahead), ahead)
-        absent = [(ahead.start, to_seconds(each), 1) for each in expected_in(connection, kind.pool)]
+        coming = sorted(Counter(expected_in(connection, kind.pool)).items())
         wanted, uncounted = _waiting(service, connection, kind, now)
     before: Counts = demand.reshape(-1, question.step // HOUR).max(axis=1)
     complete = min(question.weeks, complete_weeks(before, in_week))
@@ -155,11 +157,12 @@ def forecast(service: Service, counts: RefusalCounts, question: ForecastQuestion
         kind.noun,
         ahead,
         complete,
-        capacity=usable - closed - peaks_of(absent, ahead),
+        capacity=usable - closed - peaks_of([(ahead.start, to_seconds(at), many) for at, many in coming], ahead),
         promised=promised,
         backlog=peaks_of(wanted, ahead),
         expected=expected,
         uncounted=uncounted,
+        coming=[(at, many) for at, many in coming if at < from_seconds(ahead.end)],
     )
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from leasehold_client.cli.capacity.calendar import style_of
 from leasehold_client.cli.command.base import Talking, TalkingLister
 from leasehold_client.cli.output.drawing import Level, draw_levels
+from leasehold_client.cli.output.shown import show_moment
 from leasehold_client.cli.reading import typed
 from leasehold_client.cli.reading.lease_options import add_span, span_to_come
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
+    from datetime import datetime
 
     from leasehold_client.forecast import Expectation, Forecast, ForecastStep
 
@@ -37,7 +41,7 @@ class _Asking(Talking):
         start, end = span_to_come(options, self.clock.now())
         more: dict[str, Any] = {"step": options.step, "weeks": options.weeks}
         found = self.client.forecasts.show(start, end, resource_type=options.resource_type, **more)
-        self.tell(summary(found))
+        self.tell(" ".join([summary(found), *planned(found, partial(show_moment, zone=self.clock.zone))]))
         return found
 
 
@@ -90,6 +94,12 @@ def summary(found: Forecast) -> str:
             f"{found.high_quantile:.0%} quantile."
         )
     return " ".join([*said, *(["More leases wait than are counted."] if found.waiting_uncounted else [])])
+
+
+def planned(found: Forecast, written: Callable[[datetime], str]) -> list[str]:
+    """Return with what that is not there yet a forecast counts, as a sentence, or nothing."""
+    coming = [f"{many} from {written(at)} on" for at, many in found.coming]
+    return [f"The capacity includes planned {found.unit}: {', '.join(coming)}."] if coming else []
 
 
 def _expected(found: Forecast) -> tuple[list[Expectation | None], list[Expectation | None]]:

@@ -5,12 +5,15 @@ Those that are durations have upper bounds, so that no calculation with them lea
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+import re
+from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 from oslo_config import cfg
+
+from leasehold.conf.errors import unusable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -22,6 +25,9 @@ MOST: Final = 10**11
 
 Values = TypeVar("Values")
 _SECONDS = "_seconds"
+EXAMPLE: Final = "NAME"
+"""Stands for the name of a class in the documentation."""
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,37 @@ class Options(Generic[Values]):
         """Return the settings; raises ConfigurationError."""
         group = conf[self.group]
         return read_fields(self.settings, group) if self.read is None else self.read(group)
+
+
+class Classed(Options[Values]):
+    """The options of a group, and those of a group of its own, `[GROUP:NAME]`, for each of the `classes` that it names.
+
+    Under `[GROUP:NAME]` they are documented.
+    """
+
+    __slots__ = ()
+    OF_CLASS: ClassVar[Sequence[cfg.Opt]]
+    """The options of a class."""
+
+    def register(self, conf: cfg.ConfigOpts) -> None:
+        super().register(conf)
+        conf.register_opts(self.OF_CLASS, group=f"{self.group}:{EXAMPLE}")
+
+    def read_from(self, conf: cfg.ConfigOpts) -> Values:
+        settings = super().read_from(conf)
+        classes = tuple(self._class(conf, name) for name in dict.fromkeys(conf[self.group].classes))
+        return replace(settings, classes=classes)  # type: ignore[type-var]  # settings are dataclasses.
+
+    def _class(self, conf: cfg.ConfigOpts, name: str) -> Any:
+        if not _NAME.fullmatch(name):
+            message = f"{name!r} is no name of letters, digits, dots, hyphens and underscores."
+            raise unusable(f"[{self.group}] classes: {message}")
+        conf.register_opts(self.OF_CLASS, group=f"{self.group}:{name}")
+        return self.read_class(conf, name)
+
+    def read_class(self, conf: cfg.ConfigOpts, name: str) -> Any:
+        """Return the settings of a class; raises ConfigurationError."""
+        raise NotImplementedError
 
 
 def take_defaults(options: Iterable[cfg.Opt], settings: object) -> None:

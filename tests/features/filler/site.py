@@ -74,7 +74,7 @@ class Site:
     def guaranteed(self, filler: Filler) -> list[datetime | None]:
         with self.world.service.db.reading() as connection:
             found = standings(self.world.service, connection, self.hosts(filler))
-        return [each.guaranteed_until(self.settings, self.world.now()) for each in found]
+        return [each.guaranteed_until(self.world.now()) for each in found]
 
     def boot(self, filler: Filler, position: int = 0, name: str = "server") -> Server:
         """Boot a server on a host of a filler, as its project does: with a hint."""

@@ -12,11 +12,13 @@ from sqlalchemy import delete, insert, select, update
 
 from leasehold.db.tables import pools, resources
 from leasehold.features.filler.model import ASKED, CLOSED, FAILED, NEEDED, OVER, TooManyFilledHostsError
+from leasehold.features.filler.options import FillerClass
 from leasehold.features.filler.rounds import Rounds
 from leasehold.features.filler.store import filled_hosts, fillers
 from leasehold.leasing.reading import queries
 from leasehold.leasing.resources import resource
 from leasehold.model.errors import InUseError, InvalidInputError, NotEnoughError
+from leasehold.model.properties import parse
 from leasehold.model.resource import HOST, Health
 from leasehold.model.terms.lease_type import LeaseType
 from leasehold.resource_types.end_actions.image_results import shown_results
@@ -206,6 +208,22 @@ def test_a_lease_for_later_leaves_a_filler_alone_where_other_hosts_are_free(here
     world.lease(hosts(1), start=here.hours + 5, end=here.hours + 6)
     assert None in here.guaranteed(filler)
     assert here.guaranteed(filler) != [None, None]
+
+
+def test_a_class_of_hosts_is_told_longer_ahead(tmp_path: Path) -> None:
+    """The others are told as before; a lease for now waits as long as the notice of its own host."""
+    long = FillerClass("long", parse('["==", "$hypervisor_hostname", "cmp-07"]', ""), notice=timedelta(minutes=30))
+    with site(tmp_path, classes=(long,)) as here:
+        world = here.world
+        filler = here.active(4)
+        world.lease(hosts(4), start=here.hours + 1, end=here.hours + 2)
+        here.run_for(minutes=31)
+        assert {name for name, stage in here.labels(filler).items() if stage == "leaving"} == {"cmp-07"}
+        here.run_for(minutes=20)
+        assert set(here.labels(filler).values()) == {"active", "leaving"}
+        here.run_for(minutes=10)
+        assert set(here.labels(filler).values()) == {"ended"}
+        here.checked()
 
 
 def test_a_lease_that_waits_gets_the_hosts(here: Site) -> None:

@@ -22,7 +22,6 @@ from leasehold.api.views.shown import shown
 from leasehold.features.filler import store as rows
 from leasehold.features.filler import use
 from leasehold.features.filler.model import FillerDraft
-from leasehold.features.filler.options import FillerSettings
 from leasehold.features.filler.rounds import standings
 from leasehold.features.filler.step import job_of
 from leasehold.resource_types.end_actions.awaiting import ServerAnswer  # noqa: TC001 - read at run time
@@ -156,8 +155,8 @@ def _shown(call: Call, found: Sequence[Filler]) -> list[FillerAnswer]:
 
 
 def _show(call: Call, filler: Filler, hosts: Sequence[Standing]) -> FillerAnswer:
-    settings, now = call.service.settings.of(FillerSettings), call.service.now()
-    until = [each.guaranteed_until(settings, now) for each in hosts if each.host.ended_at is None]
+    now = call.service.now()
+    until = [each.guaranteed_until(now) for each in hosts if each.host.ended_at is None]
     certain = [each for each in until if each is not None]
     return shown(
         FillerAnswer,
@@ -171,8 +170,8 @@ def _show(call: Call, filler: Filler, hosts: Sequence[Standing]) -> FillerAnswer
 
 
 def _show_host(call: Call, each: Standing) -> FilledHostAnswer:
-    settings, now = call.service.settings.of(FillerSettings), call.service.now()
-    until = each.host.leaves_at if each.host.ended_at else each.guaranteed_until(settings, now)
+    now = call.service.now()
+    until = each.host.leaves_at if each.host.ended_at else each.guaranteed_until(now)
     more = {"resource_id": each.resource.id} if call.is_admin else {}
     results = shown_of([job_of(call.service, each).reservation])
     return shown(FilledHostAnswer, each.host, state=each.host.stage(now), guaranteed_until=until, **more, **results)

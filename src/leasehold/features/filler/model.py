@@ -143,31 +143,35 @@ NOT_GIVEN: Final = "Its host could not be given to it in time."
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A host of a filler with all that decides when it has to go; `margin` is the cleaning time of its pool."""
+    """A host of a filler with all that decides when it has to go, and the settings for this host.
+
+    `margin` is the cleaning time of its pool.
+    """
 
     host: FilledHost
     filler: Filler
     resource: Resource
     use: Use
     margin: timedelta
+    settings: FillerSettings
 
-    def guaranteed_until(self, settings: FillerSettings, now: datetime) -> datetime | None:
+    def guaranteed_until(self, now: datetime) -> datetime | None:
         """Return until when its servers are let be in any case, as the calendar says now; None: nothing is promised.
 
         That is what its project was told once it has to go, and never less than the notice before.
         """
         if self.host.leaves_at is not None:
             return self.host.leaves_at
-        noticed, over = now + settings.notice, self.filler.ends_at
-        ends = [each for each in (self._needed_at(settings), over) if each is not None]
+        noticed, over = now + self.settings.notice, self.filler.ends_at
+        ends = [each for each in (self._needed_at(), over) if each is not None]
         return max(min(ends), noticed if over is None else min(noticed, over)) if ends else None
 
-    def _needed_at(self, settings: FillerSettings) -> datetime | None:
+    def _needed_at(self) -> datetime | None:
         """Return when its servers have to end for what is promised next, or had to, for what has begun."""
         start = self.host.granted_at if self.use.used else self.use.next_start
-        return None if start is None else start - self.margin - settings.leaving
+        return None if start is None else start - self.margin - self.settings.leaving
 
-    def leave(self, settings: FillerSettings, now: datetime, *, wanted: bool) -> Leave | None:
+    def leave(self, now: datetime, *, wanted: bool) -> Leave | None:
         """Return that it has to go, None if it may stay; one that was told stays told.
 
         It is `wanted` if a lease that waits would get it. The notice is kept as long as a manager looks in time. If
@@ -176,17 +180,17 @@ class Standing:
         if self.host.told_at is not None:
             return None
         failed = self.resource.health is Health.FAILED
-        if failed or (self.host.arrived_at is None and now - self.host.granted_at >= settings.evict):
+        if failed or (self.host.arrived_at is None and now - self.host.granted_at >= self.settings.evict):
             return Leave(now, FAILED if failed else NOT_GIVEN)
-        noticed = self._noticed(settings, now)
-        return Leave(now + settings.notice, WAITED_FOR) if noticed is None and wanted else noticed
+        noticed = self._noticed(now)
+        return Leave(now + self.settings.notice, WAITED_FOR) if noticed is None and wanted else noticed
 
-    def _noticed(self, settings: FillerSettings, now: datetime) -> Leave | None:
+    def _noticed(self, now: datetime) -> Leave | None:
         """Return that it has to go after a notice; None if it may stay."""
-        noticed = now + settings.notice
-        needed = self._needed_at(settings)
+        noticed = now + self.settings.notice
+        needed = self._needed_at()
         if needed is not None and needed <= noticed:
-            return Leave(max(now, min(noticed, needed + settings.every)), NEEDED)
+            return Leave(max(now, min(noticed, needed + self.settings.every)), NEEDED)
         if self.filler.ends_at is not None and self.filler.ends_at <= noticed:
             return Leave(max(now, self.filler.ends_at), OVER)
         each = self.resource

@@ -1,13 +1,56 @@
-"""Options of fillers: `[filler]`."""
+"""Options of fillers: `[filler]`, and a group of its own, `[filler:NAME]`, for each class of hosts."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 
-from leasehold.conf.options import YEAR, Options
+from leasehold.conf.errors import unusable
+from leasehold.conf.options import EXAMPLE, YEAR, Classed, read_fields, take_defaults
+from leasehold.model.errors import LeaseholdError
+from leasehold.model.properties import ANYTHING, Expression, matches, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leasehold.model.resource import Resource
+
+
+@dataclass(frozen=True, slots=True)
+class FillerClass:
+    """Hosts, those that match `hosts`, whose fillers are told another time ahead, or take another time to go."""
+
+    name: str = EXAMPLE
+    hosts: Expression = ANYTHING
+    notice: timedelta = timedelta(minutes=2)
+    evict: timedelta = timedelta(minutes=5)
+
+
+_NOTICE = cfg.IntOpt(
+    "notice_seconds",
+    min=0,
+    max=YEAR,
+    help="So many seconds before its servers end a project is told that a host of its filler is needed.",
+)
+_EVICT = cfg.IntOpt(
+    "evict_seconds",
+    min=10,
+    max=YEAR,
+    help="Seconds within which the servers of a filler have to be gone after their end; the action before the "
+    "end may take half of them. If they are not, their host is given up.",
+)
+_OF_CLASS: Sequence[cfg.Opt] = [
+    cfg.StrOpt(
+        "hosts", default="", help='The hosts of the class match this: ["==", "$$gpu", "A100"], with each $ twice.'
+    ),
+    _NOTICE,
+    _EVICT,
+]
+take_defaults(_OF_CLASS, FillerClass())
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +64,19 @@ class FillerSettings:
     least: timedelta = timedelta(minutes=10)
     longest: timedelta = timedelta(0)
     every: timedelta = timedelta(seconds=5)
+    classes: tuple[FillerClass, ...] = ()
+
+    def of(self, host: Resource) -> FillerSettings:
+        """Return the settings for a host: the times are those of the first class that it is of."""
+        for each in self.classes:
+            if matches(each.hosts, host.values.get):
+                return replace(self, notice=each.notice, evict=each.evict)
+        return self
+
+    @property
+    def longest_leaving(self) -> timedelta:
+        """The longest `leaving` of any host."""
+        return max([self.evict, *(each.evict for each in self.classes)]) + 2 * self.every
 
     @property
     def leaving(self) -> timedelta:
@@ -35,24 +91,30 @@ class FillerSettings:
         return self.notice + self.leaving
 
 
-OPTIONS = Options(
+class _FillerOptions(Classed[FillerSettings]):
+    """The options of `[filler]`, and those of each class that it names."""
+
+    OF_CLASS = _OF_CLASS
+
+    def read_class(self, conf: cfg.ConfigOpts, name: str) -> FillerClass:
+        group = conf[f"filler:{name}"]
+        if not group.hosts:
+            raise unusable(f'[filler:{name}] hosts: say which hosts are of the class, such as ["==", "$$gpu", "A100"].')
+        try:
+            hosts = parse(group.hosts, "hosts")
+        except LeaseholdError as error:
+            raise unusable(f"[filler:{name}] hosts: {error.message}") from error
+        return read_fields(FillerClass, group, name=name, hosts=hosts)
+
+
+OPTIONS = _FillerOptions(
     "filler",
     [
         cfg.IntOpt("hosts", min=0, help="How many hosts a project may have in fillers at a time; 0: there are none."),
         cfg.IntOpt("spares", min=0, help="So many idle hosts get no filler, for requests that begin now."),
-        cfg.IntOpt(
-            "notice_seconds",
-            min=0,
-            max=YEAR,
-            help="So many seconds before its servers end a project is told that a host of its filler is needed.",
-        ),
-        cfg.IntOpt(
-            "evict_seconds",
-            min=10,
-            max=YEAR,
-            help="Seconds within which the servers of a filler have to be gone after their end; the action before the "
-            "end may take half of them. If they are not, their host is given up.",
-        ),
+        _NOTICE,
+        _EVICT,
+        cfg.ListOpt("classes", help="The names of classes of hosts with other times than these; none by default."),
         cfg.IntOpt(
             "least_seconds",
             min=0,
@@ -65,4 +127,5 @@ OPTIONS = Options(
         ),
     ],
     FillerSettings,
+    partial(read_fields, FillerSettings, classes=()),
 )

@@ -48,6 +48,7 @@ def standings(service: Service, connection: Connection, hosts: Sequence[FilledHo
     resources, now = resources_by_number(connection, numbers), service.now()
     uses = use_of(connection, numbers, now)
     fillers = rows.fillers_by_id(connection, {each.filler_id for each in hosts})
+    settings = service.settings.of(FillerSettings)
     return [
         Standing(
             each,
@@ -55,6 +56,7 @@ def standings(service: Service, connection: Connection, hosts: Sequence[FilledHo
             resources[each.resource_number],
             uses.get(each.resource_number, Use()),
             service.margins.of(resources[each.resource_number].pool),
+            settings.of(resources[each.resource_number]),
         )
         for each in hosts
     ]
@@ -105,16 +107,12 @@ class Rounds:
         with self.service.db.reading() as connection:
             return standings(self.service, connection, rows.present_hosts(connection))
 
-    @property
-    def _settings(self) -> FillerSettings:
-        return self.service.settings.of(FillerSettings)
-
     def _tell(self, found: Sequence[Standing]) -> None:
         """Tell which hosts have to go, and which are guaranteed for another time than was said."""
-        service, settings, now = self.service, self._settings, self.service.now()
+        service, now = self.service, self.service.now()
         wanted = wanted_by_waiting(service, {each.resource.pool for each in found})
         for each in found:
-            leave = each.leave(settings, now, wanted=each.resource.number in wanted)
+            leave = each.leave(now, wanted=each.resource.number in wanted)
             if leave is not None:
                 if tell(service, each.resource, each.host, leave):
                     TOLD.inc()
@@ -124,10 +122,10 @@ class Rounds:
 
     def _keep(self, each: Standing, now: datetime) -> None:
         """Note until when a host is guaranteed that stays, and how long it takes to be ready as configured now."""
-        readiness, settings = each.resource.readiness, self._settings
-        if readiness is None or readiness.takes != settings.takes:
-            expect(self.service, each.resource, each.host, settings.takes)
-        until, told = each.guaranteed_until(settings, now), each.host.told_until
+        readiness, takes = each.resource.readiness, each.settings.takes
+        if readiness is None or readiness.takes != takes:
+            expect(self.service, each.resource, each.host, takes)
+        until, told = each.guaranteed_until(now), each.host.told_until
         if until is not None and (told is None or until < told - LATER):
             tell_guarantee(self.service, each.host, until, shorter=told is not None or each.host.arrived_at is not None)
         elif told is not None and (until is None or until > told + LATER):

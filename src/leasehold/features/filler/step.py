@@ -19,7 +19,6 @@ from leasehold.cloud.ports import CloudError, CloudTransientError
 from leasehold.features.filler import store as rows
 from leasehold.features.filler.metrics import LATE, OVERDUE
 from leasehold.features.filler.model import MARK, Stage
-from leasehold.features.filler.options import FillerSettings
 from leasehold.features.filler.use import give_up, gone, type_of
 from leasehold.leasing.healing.heal import heal_leases
 from leasehold.model.reservation import Reservation
@@ -135,8 +134,8 @@ class Step:
                 log.error("%s was not empty in time: %s leases started late.", self._label, late)
 
     def _late(self, host: FilledHost, why: str) -> None:
-        settings = self.service.settings.of(FillerSettings)
-        if host.leaves_at is None or self.service.now() - host.leaves_at < settings.evict:
+        evict = self.standing.settings.evict
+        if host.leaves_at is None or self.service.now() - host.leaves_at < evict:
             log.info("%s is not empty yet: %s", self._label, why)
         elif give_up(self.service, self.standing.resource, host):
             OVERDUE.inc()
@@ -192,7 +191,7 @@ def job_of(service: Service, standing: Standing) -> Convergence[Any]:
     The filler stands for the lease, so its id names all of its hosts to the scheduler.
     """
     host, filler, now = standing.host, standing.filler, service.now()
-    type_, settings = type_of(service, filler), service.settings.of(FillerSettings)
+    type_ = type_of(service, filler)
     request = type_.kind.store(type_.kind.exactly(type_.kind.load(filler.request), 1))
     status = ReservationStatus.PENDING if host.arrived_at is None else ReservationStatus.ACTIVE
     part = Reservation(host.id, filler.id, type_.name, host.id, request, status, cloud=host.facts)
@@ -202,7 +201,7 @@ def job_of(service: Service, standing: Standing) -> Convergence[Any]:
         part,
         type_.kind,
         (Holding(standing.resource, 1, 0),),
-        settings=_hurried(service.settings.cloud, str(request.get("before_end", DEFAULT)), settings.evict / 2),
+        settings=_hurried(service.settings.cloud, str(request.get("before_end", DEFAULT)), standing.settings.evict / 2),
         warned=ends,
         waits=None if ends is None else Waits(now, ends, ends),
         alone=True,

@@ -131,7 +131,7 @@ class _Granting:
         rows.FILLERS.add(connection, filler)
         rows.add_hosts(connection, hosts)
         for resource in resources_by_number(connection, numbers).values():
-            put_readiness(locks, resource, Readiness(self.settings.takes), resource.health)
+            put_readiness(locks, resource, Readiness(self.settings.of(resource).takes), resource.health)
         locks.move()
         return filler
 
@@ -157,7 +157,7 @@ class _Granting:
     def _picks(self, connection: Connection, view: Snapshot, now: datetime) -> Sequence[Pick]:
         """Return the hosts; raises NotEnoughError."""
         begin, kind = from_seconds(to_seconds(now)), self.asked.kind
-        lasts = self._at_least + self.settings.leaving
+        lasts = self._at_least + self.settings.longest_leaving
         terms = replace(self.service.terms(Window(begin, begin + lasts), lasts), explain=Explain.WINDOW)
         view = view.booked(map(Pick, self.wanted & set(view.numbers.tolist())), terms.window)
         outcome = allocate(self.asked, view.for_project(self.caller.project_id), terms)
@@ -199,7 +199,7 @@ def adopt(service: Service, resource: Resource, ident: str, filler_id: str, proj
         rows.forget_host(locks.connection, ident)
         host = FilledHost(ident, filler_id, project_id, now.number, locks.now, arrived_at=locks.now)
         rows.add_hosts(locks.connection, [host])
-        put_readiness(locks, now, Readiness(service.settings.of(FillerSettings).takes), now.health)
+        put_readiness(locks, now, Readiness(service.settings.of(FillerSettings).of(now).takes), now.health)
         return True
 
     return decide_about(service, resource, work, freed=False)
@@ -231,7 +231,7 @@ def tell(service: Service, resource: Resource, host: FilledHost, leave: Leave) -
             return False
         values: dict[str, Any] = {"leaves_at": leave.at, "reason": leave.reason, "told_at": locks.now}
         rows.change_host(locks.connection, host.id, **values)
-        readiness = now.readiness or Readiness(service.settings.of(FillerSettings).takes)
+        readiness = now.readiness or Readiness(service.settings.of(FillerSettings).of(now).takes)
         put_readiness(locks, now, replace(readiness, begun=readiness.begun or locks.now), now.health)
         _news(locks.connection, FillerNews.LEAVES, replace(present, **values), locks.now)
         return True

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, timedelta
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -11,7 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from oslo_config import cfg
 
 from leasehold.conf.errors import unusable
-from leasehold.conf.options import YEAR, Options, read_fields, take_defaults
+from leasehold.conf.options import EXAMPLE, YEAR, Classed, read_fields, take_defaults
 from leasehold.model.errors import LeaseholdError
 from leasehold.model.hours import EXAMPLE as EXAMPLE_HOURS
 from leasehold.model.hours import Hours
@@ -20,10 +19,6 @@ from leasehold.model.properties import Expression, parse
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
-
-EXAMPLE = "NAME"
-"""Under `[power:NAME]` the options of a class are documented."""
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,22 +117,12 @@ def _hours(text: str) -> Hours:
         raise unusable(f"[power] awake_hours: {text!r} is no time like {EXAMPLE_HOURS}.") from error
 
 
-class _PowerOptions(Options[PowerSettings]):
+class _PowerOptions(Classed[PowerSettings]):
     """The options of `[power]`, and those of each class that it names."""
 
-    def register(self, conf: cfg.ConfigOpts) -> None:
-        super().register(conf)
-        conf.register_opts(CLASS_OPTIONS, group=f"power:{EXAMPLE}")
+    OF_CLASS = CLASS_OPTIONS
 
-    def read_from(self, conf: cfg.ConfigOpts) -> PowerSettings:
-        settings = super().read_from(conf)
-        classes = tuple(self._class(conf, name) for name in dict.fromkeys(conf.power.classes))
-        return replace(settings, classes=classes)
-
-    def _class(self, conf: cfg.ConfigOpts, name: str) -> MachineClass:
-        if not _NAME.fullmatch(name):
-            raise unusable(f"[power] classes: {name!r} is no name of letters, digits, dots, hyphens and underscores.")
-        conf.register_opts(CLASS_OPTIONS, group=f"power:{name}")
+    def read_class(self, conf: cfg.ConfigOpts, name: str) -> MachineClass:
         return read_fields(MachineClass, conf[f"power:{name}"], name=name, conf=conf)
 
 

@@ -182,10 +182,12 @@ class CountedUse:
     """What projects use as a transaction that decides counts it.
 
     `whole` names, by pool, the amount of `Use` in which a whole resource counts 1. `kept` is the count that it stored.
+    `others` are leases of the same user that the transaction has decided about and not written yet.
     """
 
     connection: Connection
     whole: Mapping[str, str]
+    others: list[Allocated] = field(default_factory=list)
     kept: tuple[str, Use, datetime] | None = field(default=None, init=False)
 
     def take(self, project_id: str, more: Use, most: Use, now: datetime) -> bool:
@@ -219,7 +221,7 @@ class CountedUse:
             count: int = self.connection.execute(_COUNT_OPEN, {"project": project_id}).scalar_one()
         else:
             count = self.connection.execute(_COUNT_OPEN_OF_USER, {"project": project_id, "user": user_id}).scalar_one()
-        return count
+        return count + len(self.others)
 
     def allocated(
         self, project_id: str, *, but: str = "", user_id: str | None = None, window: Window | None = None
@@ -231,9 +233,10 @@ class CountedUse:
         """
         asked = {"project": project_id, "but": but, **({} if user_id is None else {"user": user_id})}
         if window is not None:
-            return _allocated_near(self.connection, asked, window, self.whole)
+            return [*self.others, *_allocated_near(self.connection, asked, window, self.whole)]
         rows = self.connection.execute(_WHOLE[user_id is not None], asked)
-        return [_allocated(row, row.end_at, self.whole, lent=row.parent_id is not None) for row in rows]
+        found = (_allocated(row, row.end_at, self.whole, lent=row.parent_id is not None) for row in rows)
+        return [*self.others, *found]
 
 
 def _allocated_near(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from leasehold.model.errors import UnsettledError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from leasehold.enforcement.external import ExternalCall
     from leasehold.leasing.service import Service
@@ -26,10 +26,10 @@ QUESTIONS = 3
 class UnapprovedError(Exception):
     """Nobody has approved this decision yet; it is raised inside the transaction, which is rolled back."""
 
-    def __init__(self, decision: object, body: Mapping[str, Any]) -> None:
+    def __init__(self, decision: object, bodies: Sequence[Mapping[str, Any]]) -> None:
         super().__init__("not approved yet")
         self.decision = decision
-        self.body = body
+        self.bodies = bodies
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,13 @@ class Approval:
     needed: bool
     decision: object = None
 
-    def require(self, decision: object, body: Callable[[], Mapping[str, Any]]) -> None:
-        """Return if the decision may be committed; raises UnapprovedError, for `approved`, if it is not approved."""
+    def require(self, decision: object, *bodies: Callable[[], Mapping[str, Any]]) -> None:
+        """Return if the decision may be committed; raises UnapprovedError, for `approved`, if it is not approved.
+
+        Each of the `bodies` is a question about it.
+        """
         if self.needed and decision != self.decision:
-            raise UnapprovedError(decision, body())
+            raise UnapprovedError(decision, [body() for body in bodies])
 
 
 UNASKED = Approval(needed=False)
@@ -64,6 +67,7 @@ def approved(service: Service, call: ExternalCall, project_id: str, decide: Call
         except UnapprovedError as found:
             question = found
         if left:
-            service.enforcement.ask(call, question.body)
+            for body in question.bodies:
+                service.enforcement.ask(call, body)
             approval = Approval(needed=True, decision=question.decision)
     raise UnsettledError

@@ -79,7 +79,7 @@ def create_lease(
         order = Order(conditions_asked(asked), asks, once, dry_run=draft.dry_run, along=along)
 
         def make(plan: DrawPlan | None) -> Lease:
-            case = _Creation(caller, draft, asked, sight, plan, delays)
+            case = Creation(caller, draft, asked, sight, plan, delays)
             return carry_out(service, replace(order, joins=case.joins), case)
 
         return with_draws(service, caller.project_id, draft, asked, make)
@@ -94,7 +94,7 @@ def try_creation(service: Service, caller: Caller, draft: LeaseDraft, sight: Sig
 
 
 @dataclass(frozen=True, slots=True)
-class _Creation(Joining):
+class Creation(Joining):
     """The use case; `sight` says what the caller may learn, `plan` which shared hosts may be drawn for the lease.
 
     `delays` gets that of the lease, if it is kept or granted for later because resources are not ready.

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class _Beside(Unit):
-    """The part of a transaction that is about another lease; `views` are its pools with what was decided before."""
+class Beside(Unit):
+    """The part of a transaction that is about one of its leases; `views` are its pools with what was decided before."""
 
     views: Mapping[str, Snapshot]
 
@@ -59,7 +59,7 @@ def reschedule(
     amendment = Amendment(LeaseChanges(start=window.start, end=window.end), {})
     # What projects use is locked before pools, so it is only read here.
     use = KnownUse.read(locks.connection, lease.project_id, lease.user_id, service.types.whole)
-    unit = _Beside(service, locks.connection, PLAIN, UNASKED, {}, use, views)
+    unit = Beside(service, locks.connection, PLAIN, UNASKED, {}, use, views)
     if not service.enforcement.would_update(lease, amendment.in_window(lease, window, locks.now), unit.deciding):
         return None
     pools = frozenset(pools_of(lease, service.types))

@@ -147,6 +147,17 @@ def _decided(snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], terms: T
     return decision.made(considerate=False)
 
 
+def booked(
+    snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], picks: Sequence[Sequence[Pick]], terms: Terms
+) -> dict[str, Snapshot]:
+    """Return the pools after a decision, with what it gave to each reservation."""
+    views = dict(snapshots)
+    for part, taken in zip(asked, picks, strict=True):
+        pool = part.kind.pool
+        views[pool] = views[pool].booked(part.takes(taken), terms.held(part.ending))
+    return views
+
+
 class RefusedError(Exception):
     """A lease does not fit: the position of the refused reservation, and the refusal, with what its pool could give."""
 

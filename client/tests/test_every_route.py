@@ -141,6 +141,8 @@ def flexible(run: Run, _client: Client) -> None:
     run("flexible", "set", "any", "--for", "5h", "--latest", "in 8 d")
     run("flexible", "fix", ident)
     run("lease", "delete", ident)
+    cut = made(run("flexible", "create", "cut", *wanted, "--pieces-of", "2h", *_JSON))
+    run("lease", "delete", cut)
 
 
 def series(run: Run, _client: Client) -> None:

@@ -352,6 +352,7 @@ export type FlexibleAnswer = {
   frozen_at: string;
   moves: number;
   moved_at: string | null;
+  pieces: Array<PieceAnswer>;
   lease: LeaseAnswer;
 };
 
@@ -360,6 +361,7 @@ export type FlexibleCreation = {
   earliest?: string | null;
   latest: string;
   duration_seconds: number;
+  piece_seconds?: number | null;
   frozen_seconds?: number | null;
   strategy?: "soonest" | "sleep";
   hours?: Array<string> | null;
@@ -920,6 +922,13 @@ export type OwnedResourceList = {
 export type OwnedUseAnswer = {
   id: string;
   project_id: string;
+  start_date: string;
+  end_date: string;
+  status: string;
+};
+
+export type PieceAnswer = {
+  id: string;
   start_date: string;
   end_date: string;
   status: string;

@@ -54,7 +54,7 @@ SERIES = {
 FLEXIBLE = {
     **dict.fromkeys(("id", "state", "earliest", "latest", "strategy", "time_zone", "frozen_at"), str),
     **dict.fromkeys(("duration_seconds", "frozen_seconds", "moves"), int),
-    "hours": list,
+    **dict.fromkeys(("hours", "pieces"), list),
     "moved_at": OPTIONAL,
     "lease": dict,
 }

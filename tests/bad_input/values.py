@@ -398,6 +398,7 @@ IN_TERMS = {
     **IN_NEW_TERMS,
     **{name: [None, *IN_NEW_TERMS[name]] for name in ("latest", "duration_seconds", "strategy", "time_zone")},
     "name": [None, *NO_NAME],
+    "piece_seconds": [59, 61, 3660, *(each for each in NO_SPAN if each is not None)],
     "reservations": NO_LIST,
     "heal_policy": NO_POLICY,
     "reminder_seconds": NO_REMINDERS,

@@ -39,7 +39,10 @@ class FlexibleLease(AnswerModel):
 
 @dataclass(frozen=True, slots=True)
 class FlexibleTerms:
-    """Where a lease may be: for so long between two moments, in these hours of a zone; None says nothing."""
+    """Where a lease may be: for so long between two moments, in these hours of a zone; None says nothing.
+
+    A new one may be cut into pieces that last at least `piece`.
+    """
 
     earliest: datetime | None = None
     latest: datetime | None = None
@@ -48,6 +51,7 @@ class FlexibleTerms:
     strategy: str | None = None
     hours: Sequence[str] = ()
     time_zone: str | None = None
+    piece: timedelta | None = None
 
     def body(self) -> dict[str, Any]:
         """Return it as the API reads it."""
@@ -59,6 +63,7 @@ class FlexibleTerms:
             strategy=self.strategy,
             hours=list(self.hours),
             time_zone=self.time_zone,
+            piece_seconds=self.piece,
         )
 
 
@@ -71,7 +76,7 @@ class FlexibleLeases(OwnCollection[FlexibleLease]):
     def create(
         self, name: str, terms: FlexibleTerms, reservations: Sequence[Mapping[str, Any]], heal_policy: str | None = None
     ) -> FlexibleLease:
-        """Ask for a lease at the best place that the terms allow."""
+        """Ask for a lease at the best place that the terms allow, or for several in pieces; return the first."""
         asked = said(name=name, reservations=[dict(each) for each in reservations], heal_policy=heal_policy)
         return self._create({**asked, **terms.body()}, key=str(uuid4()))
 

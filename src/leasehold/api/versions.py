@@ -150,7 +150,8 @@ HISTORY: Mapping[Version, str] = {
 * `GET /v1/audit` shows administrators what the last round of the periodic audit has found, what a repair does, and what
   was done; `POST /v1/audit` asks for a round now.
 * `/v1/flexible-leases`: a lease for so much time within a window, at the best place, which may be moved there until it
-  is frozen; `PUT` of one changes where it may be, and `DELETE` fixes it where it is.
+  is frozen; `PUT` of one changes where it may be, and `DELETE` fixes it where it is. With `piece_seconds` it is several
+  leases where it fits nowhere as a whole, each at least so long.
 * `GET /v1/power/hosts` shows administrators the machines of hosts that are switched off while nobody needs them; `PUT`
   and `DELETE` of one say how it is switched, and `POST .../wake` wakes it. `GET /v1/power/margins` says how long they
   take, and `GET /v1/power/report` what that saves, and how many requests it delayed. The health of a host that is off

@@ -87,6 +87,11 @@ class Window:
         """Say whether the other window lies within this one."""
         return self.start <= other.start and other.end <= self.end
 
+    def without(self, other: Window) -> list[Window]:
+        """Return what is left of the window before and after another one, which is not empty."""
+        parts = (self.start, min(self.end, other.start)), (max(self.start, other.end), self.end)
+        return [Window(start, end) for start, end in parts if start < end]
+
     def widened(self, margin: timedelta) -> Window:
         """Return the window with `margin` added on both sides (feature C10, the cleaning margin)."""
         return Window(self.start - margin, self.end + margin) if margin else self

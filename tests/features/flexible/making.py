@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from leasehold.features.flexible import use
@@ -23,6 +24,7 @@ def flexible(
 ) -> Placed:
     """Make a flexible lease of so many hours, of one host unless something else is asked for."""
     key = more.pop("key", None)
+    piece = more.pop("piece", None)
     terms = Terms(
         world.hour(more.pop("earliest", 0)),
         world.hour(latest),
@@ -30,8 +32,15 @@ def flexible(
         more.pop("frozen", HOUR),
         **more,
     )
-    draft = FlexibleDraft("flexible", terms, asked or (hosts(),), fingerprint=repr((terms, asked)))
+    fingerprint = sha256(repr((terms, piece, asked)).encode()).hexdigest()
+    draft = FlexibleDraft("flexible", terms, piece and piece * HOUR, asked or (hosts(),), fingerprint=fingerprint)
     return use.make_flexible(world.service, caller, draft, key)
+
+
+def pieces(world: World, placed: Placed) -> list[tuple[float, float]]:
+    """Return where the leases of its request are now, in hours after `START`."""
+    found = use.get_flexible(world.service, placed.lease.id).pieces
+    return [((each.window.start - START) / HOUR, (each.window.end - START) / HOUR) for each in found]
 
 
 def at(world: World, placed: Placed) -> tuple[float, float]:

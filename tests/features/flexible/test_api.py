@@ -39,6 +39,7 @@ def made(member: Client, **more: Any) -> dict[str, Any]:
 def test_it_is_shown_with_its_lease_and_listed(member: Client) -> None:
     found = made(member, earliest="2031-05-01 12:00", hours=["nights"], time_zone="Europe/Berlin")
     lease = found.pop("lease")
+    whole = {"id": lease["id"], "start_date": lease["start_date"], "end_date": lease["end_date"], "status": "PENDING"}
     assert found == {
         "id": lease["id"],
         "state": "flexible",
@@ -52,6 +53,7 @@ def test_it_is_shown_with_its_lease_and_listed(member: Client) -> None:
         "frozen_at": "2031-05-01T17:00:00.000000",
         "moves": 0,
         "moved_at": None,
+        "pieces": [whole],
     }
     assert (lease["start_date"], lease["end_date"]) == ("2031-05-01T18:00:00.000000", "2031-05-02T02:00:00.000000")
     assert member.ask("GET", f"/v1/leases/{lease['id']}").json["lease"] == lease
@@ -98,6 +100,28 @@ def test_its_dates_are_set_by_an_amendment_and_it_is_flexible_no_more(member: Cl
     assert (refused.status_code, refused.json["code"]) == (409, "leasehold.flexible.fixed")
 
 
+def test_what_is_cut_shows_all_its_pieces_and_one_is_deleted_as_any_lease(member: Client) -> None:
+    firm = {"name": "firm", "start_date": "2031-05-01 12:00", "end_date": "2031-05-01 14:00", "reservations": [hosts()]}
+    assert member.ask("POST", "/v1/leases", {**firm, "events": []}).status_code == 201
+    found = made(member, latest="2031-05-01 20:00", piece_seconds=7200, earliest="2031-05-01 10:00")
+    first, second = found["pieces"]
+    dates = [(each["start_date"][11:16], each["end_date"][11:16], each["status"]) for each in found["pieces"]]
+    assert dates == [("10:00", "12:00", "PENDING"), ("14:00", "20:00", "PENDING")]
+    assert (found["id"], found["duration_seconds"], found["lease"]["name"]) == (first["id"], 7200, "any 8 hours 1/2")
+    assert member.ask("GET", f"{ALL}/{second['id']}").json["flexible_lease"]["pieces"] == found["pieces"]
+    listed = member.ask("GET", ALL).json["flexible_leases"]
+    assert [each["pieces"] for each in listed] == [found["pieces"]] * 2
+    refused = member.ask("PUT", f"{ALL}/{second['id']}", {"duration_seconds": 3600})
+    assert (refused.status_code, refused.json["field"]) == (400, "duration_seconds")
+    assert member.ask("DELETE", f"/v1/leases/{first['id']}").status_code == 204
+    assert member.ask("GET", f"{ALL}/{second['id']}").json["flexible_lease"]["pieces"] == [second]
+    nothing = member.ask(
+        "POST", ALL, {**WANTED, "piece_seconds": 3600, "latest": "2031-05-01 13:00", "earliest": "2031-05-01 10:00"}
+    )
+    assert (nothing.status_code, nothing.json["code"]) == (409, "leasehold.flexible.no_pieces")
+    assert nothing.json["details"] == {"free_seconds": 2 * 3600}
+
+
 def test_the_same_key_makes_it_once(member: Client) -> None:
     key: dict[str, Any] = {"headers": {"Idempotency-Key": "a"}}
     first, again = (member.ask("POST", ALL, WANTED, **key) for _ in range(2))
@@ -126,6 +150,13 @@ def test_the_same_key_makes_it_once(member: Client) -> None:
         ({"hours": ["mon 08:00-09:00"]}, "hours"),
         ({"time_zone": "Mars/Olympus"}, "time_zone"),
         ({"type": "flexible"}, "type"),
+        ({"piece_seconds": 0}, "piece_seconds"),
+        ({"piece_seconds": 90}, "piece_seconds"),
+        ({"piece_seconds": 9 * 3600}, "piece_seconds"),
+        ({"piece_seconds": "2h"}, "piece_seconds"),
+        ({"piece_seconds": 60, "duration_seconds": 90}, "duration_seconds"),
+        ({"piece_seconds": 3600, "name": "n" * 71}, "name"),
+        ({"piece_seconds": 3600, "hours": ["mon 08:00-08:30"]}, "hours"),
     ],
 )
 def test_bad_input_is_refused_with_its_field_and_nothing_is_kept(

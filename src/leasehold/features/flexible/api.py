@@ -10,6 +10,7 @@ from leasehold.api.before_end import check_before_end
 from leasehold.api.call import Reply
 from leasehold.api.dates import to_record, to_wire
 from leasehold.api.handlers.lease import asking_once, check_giving_back
+from leasehold.api.models.name import LONGEST_OF_SERIES
 from leasehold.api.once import fingerprint, idempotency_key
 from leasehold.api.paging import ListKeys
 from leasehold.api.policies import lease as lease_rules
@@ -75,6 +76,7 @@ def create(call: Call, body: FlexibleCreation) -> Reply:
     draft = FlexibleDraft(
         name=body.name,
         terms=_checked(terms),
+        piece=_piece(body),
         reservations=tuple(each.model_dump() for each in body.reservations or ()),
         heal_policy=chosen(body.heal_policy),
         reminders=tuple(body.reminder_seconds) if isinstance(body.reminder_seconds, list) else None,
@@ -123,6 +125,23 @@ def _date(call: Call, text: str, field: str, now: datetime) -> datetime:
     return found
 
 
+def _piece(body: FlexibleCreation) -> timedelta | None:
+    """Return how long its pieces last at least; raises InvalidInputError."""
+    if body.piece_seconds is None:
+        return None
+    for field, seconds in (("piece_seconds", body.piece_seconds), ("duration_seconds", body.duration_seconds)):
+        if seconds % 60:
+            message = "A lease is cut at whole minutes; give a multiple of 60."
+            raise InvalidInputError(message, field=field)
+    if body.piece_seconds > body.duration_seconds:
+        message = "A piece cannot be longer than duration_seconds; give at most that, or leave it out."
+        raise InvalidInputError(message, field="piece_seconds")
+    if len(body.name) > LONGEST_OF_SERIES:
+        message = f"The pieces have this name and their number; give at most {LONGEST_OF_SERIES} characters."
+        raise InvalidInputError(message, field="name")
+    return timedelta(seconds=body.piece_seconds)
+
+
 def _hours(settings: FlexibleSettings, sent: Sequence[str]) -> tuple[str, ...]:
     """Return hours with what their words mean; raises InvalidInputError."""
     words = {"nights": settings.nights, "weekends": settings.weekends}
@@ -151,6 +170,8 @@ def _checked(terms: Terms) -> Terms:
 def _reply(call: Call, service: Service, placed: Placed) -> Reply:
     """Show what was made or changed. It is committed, so the answer needs no permit any more."""
     call.permit.needed = False
+    for each in use.other_leases(service, placed):
+        act_in_callers_name(service, each, call.token, call.caller.project_id)
     lease = act_in_callers_name(service, placed.lease, call.token, call.caller.project_id)
     return show(call, replace(placed, lease=lease))
 
@@ -170,6 +191,15 @@ def _shown(call: Call, placed: Placed, now: datetime) -> FlexibleAnswer:
         "frozen_at": to_wire(each.frozen_at),
         "moves": each.moves,
         "moved_at": to_record(each.moved_at),
+        "pieces": [
+            {
+                "id": piece.id,
+                "start_date": to_wire(piece.window.start),
+                "end_date": to_wire(piece.window.end),
+                "status": piece.status.value,
+            }
+            for piece in placed.pieces
+        ],
         "lease": show_lease(placed.lease, call.service.types, call.version, call.sight),
     }
 

@@ -24,6 +24,7 @@ LONGEST = 366 * 24 * 3600
 MOST_HOURS = 20
 _STRATEGIES = [each.value for each in Strategy]
 _Span = Annotated[int, Field(ge=60, le=LONGEST, description="How long it lasts")]
+_Piece = Annotated[int, Field(ge=60, le=LONGEST, description="It may be cut into leases that last at least so long")]
 _Frozen = Annotated[int, Field(ge=0, le=LONGEST, description="So many seconds before its start it is moved no more")]
 _Strategy = Annotated[
     str,
@@ -44,6 +45,7 @@ class FlexibleCreation(RequestModel):
     earliest: Date | None = None
     latest: Date
     duration_seconds: _Span
+    piece_seconds: _Piece | None = None
     frozen_seconds: _Frozen | None = None
     strategy: _Strategy = Strategy.SOONEST.value
     hours: _Hours | None = None
@@ -65,8 +67,19 @@ class FlexibleAmendment(RequestModel):
     time_zone: _Zone | None = None
 
 
+class PieceAnswer(TypedDict):
+    """A lease of a request, as it is now."""
+
+    id: str
+    start_date: str
+    end_date: str
+    status: str
+
+
 class FlexibleAnswer(TypedDict):
     """A flexible lease: its terms, and the lease where it is now, with the same id.
+
+    `pieces` are all leases of its request that are not deleted, by their starts; it is the only one if it was not cut.
 
     `state` is `flexible` while it may be moved, `frozen` from `frozen_at` on, and `fixed` after an amendment has given
     the lease other dates. It was moved `moves` times, last at `moved_at`.
@@ -84,6 +97,7 @@ class FlexibleAnswer(TypedDict):
     frozen_at: str
     moves: int
     moved_at: str | None
+    pieces: list[PieceAnswer]
     lease: LeaseAnswer
 
 

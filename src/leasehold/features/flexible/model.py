@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from leasehold.model.errors import ConflictError
 from leasehold.model.hours import Hours, read_zone, stretches
@@ -13,13 +13,15 @@ from leasehold.model.states import EventType, LeaseStatus
 from leasehold.model.windows import Window, to_minute
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from leasehold.model.lease import Lease
     from leasehold.model.terms.heal_policy import HealPolicy
 
-_MINUTE, _LEAST = timedelta(minutes=1), timedelta.resolution
+MOST_PIECES: Final = 24
+"""Into how many leases one request is cut at most."""
+_MINUTE, _HOUR, _LEAST = timedelta(minutes=1), timedelta(hours=1), timedelta.resolution
 
 
 class FlexibleChangedError(ConflictError):
@@ -40,6 +42,19 @@ class NotFlexibleError(ConflictError):
         super().__init__(
             "The lease has started, or its dates were set by an amendment, so it is not flexible any more. Amend it as "
             "any other lease, with PUT /v1/leases."
+        )
+
+
+class NoPiecesError(ConflictError):
+    """The pieces of a request do not fit in its window."""
+
+    code = "leasehold.flexible.no_pieces"
+
+    def __init__(self, free: timedelta) -> None:
+        super().__init__(
+            f"It does not fit in {MOST_PIECES} pieces that last that long or longer: {free / _HOUR:.4g} hours are free "
+            "for such. Ask for less, for shorter pieces, or for a later latest.",
+            details={"free_seconds": free // timedelta(seconds=1)},
         )
 
 
@@ -77,12 +92,17 @@ class Terms:
     hours: tuple[str, ...] = ()
     time_zone: str = "UTC"
 
-    def stretches(self, since: datetime) -> Sequence[Window]:
-        """Return when it may be from a moment on: each begins on a whole minute, and is long enough for all of it."""
+    def stretches(self, since: datetime, but: Iterable[Window] = ()) -> Sequence[Window]:
+        """Return when it may be from a moment on: each begins on a whole minute, and is long enough for all of it.
+
+        It may not be in the windows `but`.
+        """
         start = max(self.earliest, since)
         if start >= self.latest:
             return []
         parts = stretches(map(Hours.read, self.hours), read_zone(self.time_zone), Window(start, self.latest))
+        for other in but:
+            parts = [part for each in parts for part in each.without(other)]
         found = ((to_minute(each.start + _MINUTE - _LEAST), each.end) for each in parts)
         return [Window(begin, end) for begin, end in found if begin + self.duration <= end]
 
@@ -93,10 +113,11 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class FlexibleDraft:
-    """A requested flexible lease; what follows the terms is as in `LeaseDraft`."""
+    """A requested flexible lease, which may be cut into pieces of at least `piece`; the rest is as in `LeaseDraft`."""
 
     name: str
     terms: Terms
+    piece: timedelta | None = None
     reservations: tuple[Mapping[str, Any], ...] = ()
     heal_policy: HealPolicy | None = None
     reminders: tuple[int, ...] | None = None
@@ -105,8 +126,20 @@ class FlexibleDraft:
 
 
 @dataclass(frozen=True, slots=True)
+class Piece:
+    """A lease of a request, as it is now."""
+
+    id: str
+    window: Window
+    status: LeaseStatus
+
+
+@dataclass(frozen=True, slots=True)
 class Flexible:
-    """A flexible lease, by the id of the lease: its terms, where it was placed, and how often it was moved."""
+    """A flexible lease, by the id of the lease: its terms, where it was placed, and how often it was moved.
+
+    `others` are the leases that were made with it of one request and are not deleted, by id: no two of them overlap.
+    """
 
     id: str
     project_id: str
@@ -115,6 +148,7 @@ class Flexible:
     created_at: datetime
     moves: int = 0
     moved_at: datetime | None = None
+    others: Mapping[str, Piece] = field(default_factory=dict, compare=False)
 
     @property
     def window(self) -> Window:
@@ -135,7 +169,7 @@ class Flexible:
 
     def stretches(self, now: datetime) -> Sequence[Window]:
         """Return when it may be if it is moved now: it is told at least `frozen` before it starts."""
-        return self.terms.stretches(now + self.terms.frozen)
+        return self.terms.stretches(now + self.terms.frozen, (each.window for each in self.others.values()))
 
     def may_move(self, lease: Lease, window: Window, now: datetime) -> bool:
         """Say whether it may be moved to a window now, where its terms allow it and it starts no sooner than told."""

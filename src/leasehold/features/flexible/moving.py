@@ -16,7 +16,7 @@ from leasehold.db.leases.lease import find_lease
 from leasehold.features.flexible.model import Flexible, State
 from leasehold.features.flexible.options import FlexibleSettings
 from leasehold.features.flexible.place import Place, Places, asked_again
-from leasehold.features.flexible.store import is_unchanged, movable, save_flexible
+from leasehold.features.flexible.store import may_become, movable, save_flexible
 from leasehold.leasing.deciding.allocations import held_by, pools_of
 from leasehold.leasing.deciding.decide import RefusedError, Terms, promised_window, seen_by_users
 from leasehold.leasing.deciding.free_windows import Windows
@@ -59,17 +59,24 @@ def places_of(
 
 
 def moved(
-    service: Service, locks: Locks, views: Mapping[str, Snapshot], each: Flexible, lease: Lease, window: Window
+    service: Service,
+    locks: Locks,
+    views: Mapping[str, Snapshot],
+    each: Flexible,
+    lease: Lease,
+    window: Window,
+    with_it: Mapping[str, Window] | None = None,
 ) -> Decision | None:
     """Return the decision that moves a flexible lease, as `reschedule` does; its owner is told where it was before.
 
-    Raises ChangedMeanwhileError for other terms than were read as well.
+    Other leases move `with_it`. Raises ChangedMeanwhileError as well for other terms than were read, and for a window
+    in which another lease of its request is.
     """
     decision = reschedule(service, locks, views, lease, window)
     if decision is None:
         return None
     # The lease is locked by now, and its owner may have changed where it may be since that was read.
-    if not is_unchanged(locks.connection, each):
+    if not may_become(locks.connection, each, window, with_it):
         raise ChangedMeanwhileError
     after = replace(each, start_at=window.start, moves=each.moves + 1, moved_at=locks.now)
     before = {"start_date": lease.window.start.isoformat(), "end_date": lease.window.end.isoformat()}

@@ -10,7 +10,7 @@ import numpy as np
 
 from leasehold.features.flexible.model import Strategy
 from leasehold.leasing.deciding.allocations import held_by
-from leasehold.leasing.deciding.decide import Asked, RefusedError, decide
+from leasehold.leasing.deciding.decide import Asked, RefusedError, booked, decide
 from leasehold.leasing.deciding.free_windows import MINUTE, Windows
 from leasehold.model.errors import TakesTooLongError
 from leasehold.model.windows import Window, to_seconds
@@ -73,6 +73,23 @@ class Places:
                 raise
         return best
 
+    def gaps(self) -> Iterator[Window]:
+        """Yield the longest windows in which the lease fits in one piece, none of which is within another."""
+        for each in self.stretches:
+            found = self._from(to_seconds(each.start), each)
+            while found is not None:
+                start, last = to_seconds(found.start), to_seconds(each.end)
+                gap = self.windows.longest(start, last)
+                yield gap
+                # The next one begins where the lease may last longer than until this one's end.
+                end, least = to_seconds(gap.end) + MINUTE, self.windows.terms.length
+                if end > last:
+                    break
+                beyond = replace(self.windows.terms, window=Window.of_seconds(start, end))
+                latest = end - int(least.total_seconds())
+                later = replace(self.windows, terms=beyond).first_to_end(start + MINUTE, latest)
+                found = self.windows.at(to_seconds(later.start)).window if later else self._from(latest + MINUTE, each)
+
     def cost(self, strategy: Strategy, window: Window, picks: Sequence[Sequence[Pick]], now: datetime) -> int:
         """Return what it costs to have these resources in this window."""
         if strategy is Strategy.SOONEST:
@@ -88,6 +105,20 @@ class Places:
             )
             for part, chosen in parts
         )
+
+    def together(self, strategy: Strategy, windows: Sequence[Window], now: datetime) -> int | None:
+        """Return what leases in these windows cost, each beside those before it; None if they do not fit."""
+        present, total = self, 0
+        for window in windows:
+            all_, terms = present.windows, replace(self.windows.terms, window=window, length=window.duration)
+            try:
+                picks = decide(all_.snapshots, all_.asked, replace(terms, explain=Explain.NOTHING))
+            except RefusedError:
+                return None
+            total += present.cost(strategy, window, picks, now)
+            there = booked(all_.snapshots, all_.asked, picks, terms)
+            present = replace(present, windows=replace(all_, snapshots=there))
+        return total
 
     def _from(self, start: int, stretch: Window) -> Window | None:
         return self.windows.first(start, to_seconds(stretch.end - self.windows.terms.length))

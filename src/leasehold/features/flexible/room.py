@@ -18,14 +18,14 @@ from leasehold.features.flexible.moving import moved, places_of, terms_at
 from leasehold.features.flexible.options import FlexibleSettings
 from leasehold.features.flexible.store import movable
 from leasehold.leasing.deciding.allocations import pools_of
-from leasehold.leasing.deciding.decide import RefusedError, decide
+from leasehold.leasing.deciding.decide import RefusedError, booked, decide
 from leasehold.leasing.deciding.rebinding_search import RoomMade
 from leasehold.leasing.locks import ChangedMeanwhileError
 from leasehold.leasing.room.rebinding import in_time
 from leasehold.model.actor import acting
 from leasehold.model.errors import LeaseholdError, TakesTooLongError
 from leasehold.model.terms.ending import held_longest
-from leasehold.model.windows import to_seconds
+from leasehold.model.windows import Window, to_seconds
 from leasehold.resource_types.kind import Explain
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Pick
     from leasehold.model.lease import Lease
-    from leasehold.model.windows import Window
 
 CANDIDATES: Final = 8
 """How many flexible leases are looked at for one request, those in its window first."""
@@ -81,11 +80,7 @@ class FlexibleWay:
                 picks = _decided(gap, asked, terms)
                 if picks is None:
                     continue
-                views = dict(gap)
-                for part, taken in zip(asked, picks, strict=True):
-                    where = part.kind.pool
-                    views[where] = views[where].booked(part.takes(taken), terms.held(part.ending))
-                also = self._elsewhere(views, chosen, terms)
+                also = self._elsewhere(booked(gap, asked, picks, terms), chosen, terms)
                 if also is not None:
                     return RoomMade(picks, writes=tuple(partial(_write, each) for each in also))
         return None
@@ -115,32 +110,38 @@ class FlexibleWay:
                 return self._moved(views, order, windows)
         return None
 
-    def _windows(self, views: Mapping[str, Snapshot], order: Sequence[Both], terms: Terms) -> list[Window] | None:
+    def _windows(self, views: Mapping[str, Snapshot], order: Sequence[Both], terms: Terms) -> dict[str, Window] | None:
         """Return a free window for each, one after the other; None if there is none for one of them."""
-        now, present, windows = self.locks.now, dict(views), []
+        now, present, windows = self.locks.now, dict(views), dict[str, Window]()
+        leave = {each.id for each, _ in order}
         for each, lease in order:
             own = terms_at(self.service, lease.window, lease.lead, now)
             own = replace(own, budget=terms.budget, explain=Explain.NOTHING)
-            places = places_of(self.service, each, lease, present, own, now)
+            # Another lease of its request that moves as well is where it will be.
+            others = {
+                ident: replace(other, window=windows.get(ident, other.window))
+                for ident, other in each.others.items()
+                if ident in windows or ident not in leave
+            }
+            places = places_of(self.service, replace(each, others=others), lease, present, own, now)
             window = places.first(but=lease.window)
             if window is None:
                 return None
-            own = replace(own, window=window)
-            asked = places.windows.asked
-            for part, picks in zip(asked, decide(places.windows.snapshots, asked, own), strict=True):
-                present[part.kind.pool] = present[part.kind.pool].booked(picks, own.held(part.ending))
-            windows.append(window)
+            own, asked = replace(own, window=window), places.windows.asked
+            present = booked(present, asked, decide(places.windows.snapshots, asked, own), own)
+            windows[each.id] = window
         return windows
 
     def _moved(
-        self, views: Mapping[str, Snapshot], order: Sequence[Both], windows: Sequence[Window]
+        self, views: Mapping[str, Snapshot], order: Sequence[Both], windows: Mapping[str, Window]
     ) -> list[Decision] | None:
         """Return the decisions about them; None if one may not be moved after all."""
         present, decisions = dict(views), []
         # Leases are locked in the order of their ids.
-        for (each, lease), window in sorted(zip(order, windows, strict=True), key=lambda pair: pair[0][0].id):
+        for each, lease in sorted(order, key=lambda both: both[0].id):
+            window = windows[each.id]
             try:
-                decision = moved(self.service, self.locks, present, each, lease, window)
+                decision = moved(self.service, self.locks, present, each, lease, window, windows)
             except TakesTooLongError:
                 raise
             except (LeaseholdError, RefusedError, ChangedMeanwhileError):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import JSON, Column, Integer, String, case, delete, exists, or_, select, update
+from sqlalchemy import JSON, Column, Integer, String, case, delete, exists, insert, or_, select, update
 
+from leasehold.db.dialects import rows_among
 from leasehold.db.owned import OwnedRows
 from leasehold.db.tables import PURGED, allocations, leases, table
 from leasehold.db.types import UtcDateTime
-from leasehold.features.flexible.model import Flexible, Strategy, Terms
+from leasehold.features.flexible.model import Flexible, Piece, Strategy, Terms
 from leasehold.model.states import LeaseStatus
+from leasehold.model.windows import Window
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +23,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
 
     from leasehold.features.flexible.options import FlexibleSettings
-    from leasehold.model.windows import Window
 
 _SECOND = timedelta(seconds=1)
 # `start_at` and `end_at` are where it was placed; `frozen_at` follows from its terms.
@@ -43,7 +45,20 @@ flexible_leases = table(
     Column("created_at", UtcDateTime, nullable=False),
     info={PURGED: ("end_at",)},
 )
+# The leases of a request that was cut; a row stays when its lease is fixed, because the others still avoid that.
+flexible_pieces = table(
+    "flexible_pieces",
+    Column("id", String(36), primary_key=True),
+    Column("request_id", String(36), nullable=False, index=True),
+    Column("latest", UtcDateTime, nullable=False),
+    info={PURGED: ("latest",)},
+)
 _COLUMNS = flexible_leases.c
+_MINE, _OTHER = flexible_pieces.alias("mine").c, flexible_pieces.alias("other").c
+_OTHERS = select(_MINE.id.label("of"), _OTHER.id, leases.c.start_at, leases.c.end_at, leases.c.status).where(
+    *(_OTHER.request_id == _MINE.request_id, _OTHER.id != _MINE.id, leases.c.id == _OTHER.id),
+    *(leases.c.deleted_at.is_(None), leases.c.end_at > leases.c.start_at),
+)
 
 
 def _row(each: Flexible) -> Mapping[str, Any]:
@@ -82,16 +97,44 @@ def _terms(row: Row[Any]) -> Terms:
 ROWS = OwnedRows(
     flexible_leases,
     Flexible,
-    converted={"terms": _terms},
+    converted={"terms": _terms, "others": lambda _: {}},
     stored=_row,
     there=(exists().where(leases.c.id == _COLUMNS.id, leases.c.deleted_at.is_(None)),),
 )
 
 
-def is_unchanged(connection: Connection, seen: Flexible) -> bool:
-    """Say whether the terms of a lease, which is locked, are as they were seen; they stay so until the commit."""
+def add_request(connection: Connection, found: Sequence[Flexible]) -> None:
+    """Write the leases of one request."""
+    connection.execute(insert(flexible_leases), [_row(each) for each in found])
+    if len(found) > 1:
+        rows = [{"id": each.id, "request_id": found[0].id, "latest": each.terms.latest} for each in found]
+        connection.execute(insert(flexible_pieces), rows)
+
+
+def with_others(connection: Connection, found: Sequence[Flexible]) -> Sequence[Flexible]:
+    """Return flexible leases with the others of their requests."""
+    others: dict[str, dict[str, Piece]] = {each.id: {} for each in found}
+    for row in rows_among(connection, _OTHERS, _MINE.id, others):
+        others[row.of][row.id] = Piece(row.id, Window(row.start_at, row.end_at), LeaseStatus(row.status))
+    return [replace(each, others=others[each.id]) for each in found]
+
+
+def may_become(
+    connection: Connection, seen: Flexible, window: Window, moved: Mapping[str, Window] | None = None
+) -> bool:
+    """Say whether a lease, which is locked, has the terms that were seen, and no other of its request is in a window.
+
+    Other leases are `moved` with it. What it says stays so until the commit.
+    """
     query = select(flexible_leases).where(_COLUMNS.id == seen.id).with_for_update()
-    return list(ROWS.read(connection.execute(query))) == [seen]
+    if list(ROWS.read(connection.execute(query))) != [seen]:
+        return False
+    request = select(flexible_pieces.c.request_id).where(flexible_pieces.c.id == seen.id).scalar_subquery()
+    query = select(flexible_pieces.c.id).where(flexible_pieces.c.request_id == request)
+    connection.execute(query.order_by(flexible_pieces.c.id).with_for_update()).all()
+    (now,) = with_others(connection, [seen])
+    there = ((moved or {}).get(each.id, each.window) for each in now.others.values())
+    return all(window.without(each) == [window] for each in there)
 
 
 def save_flexible(connection: Connection, each: Flexible) -> None:
@@ -131,4 +174,5 @@ def movable(
         there = (_COLUMNS.start_at < window.end) & (_COLUMNS.end_at > window.start)
         query = query.where(exists().where(allocations.c.lease_id == _COLUMNS.id, allocations.c.pool == pool))
         query = query.order_by(case((there, 0), else_=1))
-    return ROWS.read(connection.execute(query.order_by(_COLUMNS.frozen_at, _COLUMNS.id).limit(most)))
+    found = ROWS.read(connection.execute(query.order_by(_COLUMNS.frozen_at, _COLUMNS.id).limit(most)))
+    return with_others(connection, found)

@@ -8,18 +8,28 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from leasehold.db.leases.lease import find_lease, find_leases, lock_generation
 from leasehold.features.flexible import store as rows
-from leasehold.features.flexible.model import Flexible, FlexibleChangedError, NotFlexibleError, State
+from leasehold.features.flexible.model import (
+    Flexible,
+    FlexibleChangedError,
+    NoPiecesError,
+    NotFlexibleError,
+    Piece,
+    State,
+)
 from leasehold.features.flexible.moving import places_of, terms_at
+from leasehold.features.flexible.pieces import cut
 from leasehold.features.flexible.place import Places, asked_again
 from leasehold.leasing.amend import amend_lease
 from leasehold.leasing.create import create_lease
+from leasehold.leasing.create_together import create_together
 from leasehold.leasing.deciding.allocations import pools_of
-from leasehold.leasing.deciding.decide import seen_by_project
+from leasehold.leasing.deciding.decide import RefusedError, seen_by_project
 from leasehold.leasing.deciding.free_windows import Windows
 from leasehold.leasing.new_lease import read_reservations
 from leasehold.leasing.once import done_by
@@ -32,7 +42,7 @@ from leasehold.model.states import EventType
 from leasehold.model.windows import Window, to_minute
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -68,6 +78,12 @@ class Placed:
         """The user who made it."""
         return self.lease.user_id
 
+    @property
+    def pieces(self) -> Sequence[Piece]:
+        """The leases of its request that are not deleted, by their starts."""
+        mine = Piece(self.lease.id, self.lease.window, self.lease.status)
+        return sorted((mine, *self.flexible.others.values()), key=lambda each: (each.window, each.id))
+
     def state(self, now: datetime) -> State:
         """Return whether it may be moved."""
         return self.flexible.state(self.lease, now)
@@ -82,45 +98,59 @@ def make_flexible(
 ) -> Placed:
     """Give a lease the best place by its strategy, and return it; it is an ordinary lease with what it holds there.
 
-    Raises InvalidInputError if it fits nowhere in its window, whoever else has something, and the errors of
-    `create_lease`. A repeated idempotency key returns the lease that it made.
+    If it may be cut and fits nowhere as a whole, the fewest pieces that fit are leases of their own, all or none, and
+    the first is returned. Raises InvalidInputError if it fits nowhere in its window, whoever else has something,
+    NoPiecesError, and the errors of `create_lease`. A repeated idempotency key returns the lease that it made.
     """
     once = None if idempotency_key is None else Once(caller.project_id, idempotency_key, draft.fingerprint)
     if done := done_by(service, once):
         return get_flexible(service, done.id)
-    stretches = checked_stretches(draft.terms, service.now())
+    least = replace(draft.terms, duration=draft.piece or draft.terms.duration)
+    stretches = checked_stretches(least, service.now())
     asked = read_reservations(service, caller, draft.reservations, sight)
 
-    def make(window: Window) -> Lease:
-        wanted = LeaseDraft(
-            draft.name,
-            window.start,
-            window.end,
-            reservations=draft.reservations,
-            heal_policy=draft.heal_policy,
-            reminders=draft.reminders,
-            use_disabled=draft.use_disabled,
-            fingerprint=draft.fingerprint,
-        )
-        along = partial(_granted, draft.terms, service.now())
-        return create_lease(service, caller, wanted, idempotency_key, sight, along)
+    along = partial(_granted, draft.terms, service.now())
 
+    def make(*windows: Window) -> Lease:
+        wanted = [
+            LeaseDraft(
+                draft.name if len(windows) == 1 else f"{draft.name} {number}/{len(windows)}",
+                window.start,
+                window.end,
+                reservations=draft.reservations,
+                heal_policy=draft.heal_policy,
+                reminders=draft.reminders,
+                use_disabled=draft.use_disabled,
+                fingerprint=draft.fingerprint,
+            )
+            for number, window in enumerate(windows, 1)
+        ]
+        if len(wanted) == 1:
+            return create_lease(service, caller, wanted[0], idempotency_key, sight, along)
+        return create_together(service, caller, wanted, asked, idempotency_key, along, sight)
+
+    free = timedelta()
     for _ in range(TRIES):
-        window = _best(service, caller.project_id, draft.terms, asked, stretches)
-        if window is None:
+        windows, free = _best(service, caller.project_id, draft, asked, stretches)
+        if not windows:
             break
-        try:
-            return get_flexible(service, make(window).id)
-        except NotEnoughError:
-            continue
-    return get_flexible(service, _where_others_make_room(draft.terms, stretches, make).id)
+        with suppress(NotEnoughError, RefusedError):
+            return get_flexible(service, make(*windows).id)
+    whole = draft.terms.stretches(service.now())
+    try:
+        if whole:
+            return get_flexible(service, _where_others_make_room(draft.terms, whole, make).id)
+    except NotEnoughError:
+        if draft.piece is None:
+            raise
+    raise NoPiecesError(free)
 
 
-def checked_stretches(terms: Terms, now: datetime) -> Sequence[Window]:
+def checked_stretches(terms: Terms, now: datetime, but: Collection[Window] = ()) -> Sequence[Window]:
     """Return when a lease may be from now on; raises InvalidInputError if no part of that is long enough for it."""
-    found = terms.stretches(now)
+    found = terms.stretches(now, but)
     if not found:
-        field = "hours" if replace(terms, hours=()).stretches(now) else "latest"
+        field = "hours" if replace(terms, hours=()).stretches(now, but) else "latest"
         what = "These hours have no part of that length" if field == "hours" else "The time is too short for that"
         message = f"{what} between earliest, or now, and latest. Ask for less at a time, or for a later latest."
         raise InvalidInputError(message, field=field)
@@ -140,22 +170,35 @@ def _where_others_make_room(terms: Terms, stretches: Sequence[Window], make: Cal
 
 
 def _best(
-    service: Service, project_id: str, terms: Terms, asked: Sequence[Asked], stretches: Sequence[Window]
-) -> Window | None:
-    lead = service.lead_of(part.kind for part in asked)
+    service: Service, project_id: str, draft: FlexibleDraft, asked: Sequence[Asked], stretches: Sequence[Window]
+) -> tuple[Sequence[Window], timedelta]:
+    """Return the best window, or those of the best pieces, and how much time is free for pieces.
 
-    def work(snapshots: Mapping[str, Snapshot], now: datetime) -> Window | None:
-        first = Window(stretches[0].start, stretches[0].start + terms.duration)
-        windows = Windows(seen_by_project(snapshots, project_id), asked, terms_at(service, first, lead, now))
-        best = Places(windows, stretches).best(terms.strategy, now)
-        return None if best is None else best.window
+    They may be in these stretches, and none if it does not fit.
+    """
+    lead, terms = service.lead_of(part.kind for part in asked), draft.terms
+
+    def work(snapshots: Mapping[str, Snapshot], now: datetime) -> tuple[Sequence[Window], timedelta]:
+        def places(duration: timedelta) -> Places:
+            first = Window(stretches[0].start, stretches[0].start + duration)
+            windows = Windows(seen_by_project(snapshots, project_id), asked, terms_at(service, first, lead, now))
+            return Places(windows, [each for each in stretches if each.duration >= duration])
+
+        best = places(terms.duration).best(terms.strategy, now)
+        if best is not None or draft.piece is None:
+            return ([] if best is None else [best.window]), timedelta()
+        return cut(places(draft.piece), terms.duration, terms.strategy, now)
 
     return service.look({part.kind.pool for part in asked}, work, conditions_asked(asked), asks=True)
 
 
-def _granted(terms: Terms, now: datetime, connection: Connection, lease: Lease) -> None:
-    """Write the terms of a lease in the transaction that grants it."""
-    rows.ROWS.add(connection, Flexible(lease.id, lease.project_id, terms, lease.window.start, now))
+def _granted(terms: Terms, now: datetime, connection: Connection, *leases: Lease) -> None:
+    """Write the terms of the leases of one request in the transaction that grants them."""
+    found = [
+        Flexible(each.id, each.project_id, replace(terms, duration=each.window.duration), each.window.start, now)
+        for each in leases
+    ]
+    rows.add_request(connection, found)
 
 
 # ---------------------------------------------------------------- afterwards
@@ -167,11 +210,18 @@ def get_flexible(service: Service, ident: str) -> Placed:
         return _found(connection, ident)
 
 
+def other_leases(service: Service, placed: Placed) -> Sequence[Lease]:
+    """Return the other leases of its request."""
+    with service.db.reading() as connection:
+        return find_leases(connection, list(placed.flexible.others))
+
+
 def list_flexible(service: Service, project_id: str | None, part: PageRequest = WHOLE) -> Sequence[Placed]:
     """Return a part of the flexible leases of a project, or with None of all projects, oldest first."""
     with service.db.reading() as connection:
         found = rows.ROWS.page(connection, project_id, part)
         leases = {lease.id: lease for lease in find_leases(connection, [each.id for each in found])}
+        found = rows.with_others(connection, found)
     return [Placed(each, leases[each.id]) for each in found if each.id in leases]
 
 
@@ -185,6 +235,11 @@ def amend_flexible(service: Service, ident: str, terms: Terms, sight: Sight = EV
     each, lease = placed.flexible, placed.lease
     if placed.state(service.now()) is State.FIXED or lease.reached(EventType.START):
         raise NotFlexibleError
+    if each.others and terms.duration != each.terms.duration:
+        message = (
+            "It is a piece of a request and keeps its length; amend it with PUT /v1/leases, or make a new request."
+        )
+        raise InvalidInputError(message, field="duration_seconds")
     if terms.allow(lease.window):
         return _with_terms(service, placed, terms)
     refused: LeaseholdError | None = None
@@ -213,7 +268,8 @@ def fix_flexible(service: Service, ident: str) -> None:
 def _candidates(service: Service, each: Flexible, lease: Lease) -> Iterator[Window]:
     """Yield where a lease may go that gets other terms: at its present start, at the best place, and at the first."""
     now = service.now()
-    stretches = checked_stretches(each.terms, now)
+    others = [other.window for other in each.others.values()]
+    stretches = checked_stretches(each.terms, now, others)
     same = Window(lease.window.start, lease.window.start + each.terms.duration)
     if each.terms.allow(same):
         yield same
@@ -245,7 +301,7 @@ def _with_terms(service: Service, placed: Placed, terms: Terms) -> Placed:
 
 def _amended(before: Flexible, after: Flexible, connection: Connection, _lease: Lease | None = None) -> None:
     """Write the terms of a lease, which is locked; raises FlexibleChangedError if they changed since they were read."""
-    if not rows.is_unchanged(connection, before):
+    if not rows.may_become(connection, before, after.window):
         raise FlexibleChangedError
     rows.save_flexible(connection, after)
 
@@ -254,4 +310,4 @@ def _found(connection: Connection, ident: str) -> Placed:
     each, lease = rows.ROWS.find(connection, ident), find_lease(connection, ident)
     if each is None or lease is None:
         raise NotFoundError(VARIABLE, ident)
-    return Placed(each, lease)
+    return Placed(rows.with_others(connection, [each])[0], lease)

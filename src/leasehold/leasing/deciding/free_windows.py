@@ -78,6 +78,20 @@ class Windows:
         place = bisect_left(minutes, True, key=lambda minute: self._fit(terms(minute)))
         return terms(minutes[place]).window if place < len(minutes) else None
 
+    def longest(self, start: int, last: int) -> Window:
+        """Return the longest window from here until a whole minute not after `last`; that of the terms fits there.
+
+        What fits in one fits in all that end sooner, so it is found by bisection.
+        """
+        least = start + self.terms.length // _SECOND
+        ends = range(-(-least // MINUTE), last // MINUTE + 1)
+        place = bisect_left(ends, True, lo=min(1, len(ends)), key=lambda end: not self._fit(self._until(start, end)))
+        return self._until(start, ends[place - 1]).window if ends else self.at(start).window
+
+    def _until(self, start: int, minute: int) -> Terms:
+        window = Window.of_seconds(start, minute * MINUTE)
+        return replace(self.terms, window=window, length=window.duration)
+
     def _fit(self, terms: Terms) -> bool:
         """Say whether the lease fits; the two views may pick different resources, so it has to fit in both."""
         return fits(self.careful, self.asked, terms) and (

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from leasehold_client.calls.wire import read_time
 from leasehold_client.cli.command.base import Talking, TalkingShow, attributes, fields
 from leasehold_client.cli.command.things import ListOwn, OfKind, ShowThing, ThingKind, thing_fields
 from leasehold_client.cli.leases.lease_list import lease_fields
-from leasehold_client.cli.output.shown import what
+from leasehold_client.cli.output.columns import Shown
+from leasehold_client.cli.output.shown import show_moment, what
 from leasehold_client.cli.reading import typed
 from leasehold_client.cli.reading.lease_options import HEAL_POLICIES, add_contents, add_repeated, contents
 from leasehold_client.cli.reading.times import DURATIONS, MOMENTS
@@ -17,6 +19,8 @@ from leasehold_client.flexible import FlexibleTerms
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
+    from datetime import tzinfo
 
     from leasehold_client.flexible import FlexibleLease
 
@@ -59,16 +63,21 @@ class CreateFlexible(TalkingShow):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("name", type=typed.name, metavar="LEASE", help="Name for the lease")
         _add_terms(self, parser, required=True)
+        cut = (
+            "if it fits nowhere as a whole: several leases that last at least so long, 30min or 2h, as few as possible"
+        )
+        parser.add_argument("--pieces-of", type=typed.duration, metavar="<duration>", help=cut)
         add_contents(parser)
         parser.add_argument("--heal-policy", choices=HEAL_POLICIES, help="what happens if something that it has fails")
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         if parsed_args.hours and parsed_args.time_zone is None:
             self.tell("The name of your time zone is not known, so the hours are those of UTC. Or say --time-zone.")
+        if parsed_args.pieces_of is not None and parsed_args.pieces_of > parsed_args.lasts:
+            raise ClientError("--pieces-of must not be longer than --for: a piece is a part of it.")
         reservations = contents(parsed_args, self.client.floating_ips)
-        made = self.client.flexible_leases.create(
-            parsed_args.name, _terms(parsed_args), reservations, parsed_args.heal_policy
-        )
+        terms = replace(_terms(parsed_args), piece=parsed_args.pieces_of)
+        made = self.client.flexible_leases.create(parsed_args.name, terms, reservations, parsed_args.heal_policy)
         return fields(flexible_fields(self, made))
 
 
@@ -105,8 +114,16 @@ class FixFlexible(OfKind):
 def flexible_fields(command: Talking, found: FlexibleLease) -> dict[str, object]:
     """Return what is shown of a flexible lease: its lease, and its terms."""
     earliest, latest = (command.moment_and_distance(read_time(found.values[key])) for key in ("earliest", "latest"))
-    terms = thing_fields(command, found, earliest=earliest, latest=latest)
+    pieces = Shown(
+        found.values["pieces"], "\n".join(_piece(each, command.clock.zone) for each in found.values["pieces"])
+    )
+    terms = thing_fields(command, found, earliest=earliest, latest=latest, pieces=pieces)
     return lease_fields(command, found.lease) | {key: value for key, value in terms.items() if key != "lease"}
+
+
+def _piece(each: Mapping[str, str], zone: tzinfo) -> str:
+    start, end = (show_moment(read_time(each[key]), zone) for key in ("start_date", "end_date"))
+    return f"{start} until {end}  {each['id']}  {each['status']}"
 
 
 def _add_terms(command: Talking, parser: argparse.ArgumentParser, *, required: bool) -> None:

@@ -33,6 +33,32 @@ def test_offer(inside: Inside, client: Client) -> None:
     assert client.offers.list() == []
 
 
+def test_flexible_lease_in_pieces(inside: Inside, client: Client) -> None:
+    booked(client, "mine", timedelta(days=1), amount=12)
+    words = (
+        "flexible",
+        "create",
+        "cut",
+        "--hosts",
+        "12",
+        "--for",
+        "6h",
+        "--earliest",
+        "in 20 h",
+        "--latest",
+        "in 28 h",
+    )
+    refused = inside(*words, "--pieces-of", "7h")
+    assert (refused.status, refused.err) == (1, "--pieces-of must not be longer than --for: a piece is a part of it.\n")
+    made = inside.ok(*words, "--pieces-of", "1h", "-f", "json").json
+    first, second = made["pieces"]
+    assert (made["name"], made["id"], first["status"]) == ("cut 1/2", first["id"], "PENDING")
+    lines = inside.ok("flexible", "show", "cut 2/2").out.splitlines()
+    assert [ident for ident in (first["id"], second["id"]) if any(ident in line and "until" in line for line in lines)]
+    inside.ok("lease", "delete", first["id"], second["id"])
+    assert client.flexible_leases.list() == []
+
+
 def test_published_offer(inside: Inside, client: Client) -> None:
     project = booked(client, "mine", timedelta(days=1)).values["project_id"]
     inside.ok("host", "set", "gpu-03", "--owner", project)

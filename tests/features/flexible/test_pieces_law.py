@@ -186,7 +186,7 @@ STEPS = st.lists(
 @pytest.mark.slow
 @given(STEPS)
 @example([("firm", 1, 3), ("cut", 8, 5), ("firm", 2, 6), ("look", 0, 1), ("delete", 0, 1), ("look", 0, 1)])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_whatever_moves_pieces_stay_apart_and_their_sum_is_exact(steps: list[tuple[str, int, int]]) -> None:
     with moving_freely(*NAMES) as world:
         made: list[tuple[Placed, int]] = []

@@ -18,13 +18,13 @@ from leasehold.model.errors import TakesTooLongError
 from leasehold.model.windows import Window
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
 
     from leasehold.features.flexible.place import Places
 
 MOST_GAPS: Final = 100
-"""Into how many gaps, the soonest ones, a request is cut at most."""
+"""How many gaps are looked at, the soonest ones."""
 Span = tuple[int, int]
 """From one minute to another."""
 
@@ -39,13 +39,13 @@ class _Last:
     before: _Last | None = None
 
 
-def fewest(gaps: Sequence[Span], whole: int, least: int, apart: int = 0) -> list[Span]:
+def fewest(gaps: Sequence[Span], whole: int, least: int, apart: int = 0, most: int = MOST_PIECES) -> list[Span]:
     """Return the fewest pieces, of at least `least` and `whole` in sum, and of as many those that end first.
 
-    They are in different gaps and `apart` from each other. Empty if there are none, or more than `MOST_PIECES`.
+    They are in different gaps and `apart` from each other. Empty if there are none, or more than `most`.
     """
     level = [_Last(start, number) for number, (start, end) in enumerate(gaps) if start + least <= end]
-    for _ in range(min(MOST_PIECES, whole // least)):
+    for _ in range(min(most, whole // least)):
         ends = [(each.start + max(least, whole - each.had), each) for each in level]
         fit = [found for found in ends if found[0] <= gaps[found[1].gap][1]]
         if fit:
@@ -94,34 +94,38 @@ def _exactly(spans: list[Span], whole: int, least: int) -> list[Span]:
 
 def _ways(gaps: Sequence[Span], whole: int, least: int, apart: int, strategy: Strategy) -> Iterator[list[Span]]:
     """Yield pieces to compare: the first, and for sleep those in later gaps, and those that end with their gaps."""
-    yield fewest(gaps, whole, least, apart)
-    for number in range(len(gaps) if strategy is Strategy.SLEEP else 0):
-        yield fewest(gaps[number + 1 :], whole, least, apart)
+    first = fewest(gaps, whole, least, apart)
+    yield first
+    for number in range(len(gaps) if first and strategy is Strategy.SLEEP else 0):
+        yield fewest(gaps[number + 1 :], whole, least, apart, len(first))
         mirrored = [(-end, -start) for start, end in reversed(gaps[: len(gaps) - number])]
-        yield [(-end, -start) for start, end in reversed(fewest(mirrored, whole, least, apart))]
+        yield [(-end, -start) for start, end in reversed(fewest(mirrored, whole, least, apart, len(first)))]
 
 
 # ---------------------------------------------------------------- leases
 
 
-def cut(places: Places, whole: timedelta, strategy: Strategy, now: datetime) -> tuple[Sequence[Window], timedelta]:
+def cut(
+    places: Callable[[], Places], whole: timedelta, strategy: Strategy, now: datetime
+) -> tuple[Sequence[Window], timedelta]:
     """Return the best pieces, each at least as long as the lease of these places, and how much time is free for such.
 
-    They are none if they do not fit. If there is no time to compare all, they are the best of those that were; raises
-    TakesTooLongError if none were.
+    They are none if they do not fit. If there is no time to look at all, they are the best of those that were seen;
+    raises TakesTooLongError if there was none. The time of a decision begins with each call of `places`.
     """
-    terms, found = places.windows.terms, [each.seconds for each in islice(places.gaps(), MOST_GAPS)]
-    gaps = [(start // MINUTE, end // MINUTE) for start, end in found]
+    gaps = _gaps(places)
+    present = places()
+    terms, asked = present.windows.terms, present.windows.asked
     sizes = int(whole.total_seconds()) // MINUTE, int(terms.length.total_seconds()) // MINUTE
-    between = max(terms.margins.of(part.kind.pool) + part.ending.tail for part in places.windows.asked)
+    between = terms.lead.time + max(terms.margins.of(part.kind.pool) + part.ending.tail for part in asked)
     best: tuple[int, int, list[Window]] | None = None
     try:
         # Side by side, unless what they have has to be cleaned between them.
-        for apart in (0, -(-int((between + terms.lead.time).total_seconds()) // MINUTE)):
+        for apart in (0, -(-int(between.total_seconds()) // MINUTE)):
             for way in _ways(gaps, *sizes, apart, strategy) if best is None else ():
                 terms.budget.check()
                 windows = [Window.of_seconds(start * MINUTE, end * MINUTE) for start, end in way]
-                cost = places.together(strategy, windows, now) if way else None
+                cost = present.together(strategy, windows, now) if way else None
                 if cost is not None:
                     best = min(best or (len(way), cost, windows), (len(way), cost, windows))
     except TakesTooLongError:
@@ -129,3 +133,22 @@ def cut(places: Places, whole: timedelta, strategy: Strategy, now: datetime) -> 
             raise
     free = sum(end - max(start, before) for (_, before), (start, end) in pairwise([(0, 0), *gaps]))
     return ([] if best is None else best[-1]), timedelta(minutes=free)
+
+
+def _gaps(places: Callable[[], Places]) -> list[Span]:
+    """Return all gaps; of more than `MOST_GAPS` only those that reach noticeably further than one before."""
+    stretches = places().stretches
+    coarse = int((stretches[-1].end - stretches[0].start).total_seconds()) // MOST_GAPS
+    found: list[Span] = []
+    for step in (MINUTE, -(-coarse // MINUTE) * MINUTE):
+        found = []
+        try:
+            for start, end in (gap.seconds for gap in islice(places().gaps(step), MOST_GAPS + 1)):
+                found.append((start // MINUTE, end // MINUTE))
+        except TakesTooLongError:
+            if not found:
+                raise
+        else:
+            if len(found) <= MOST_GAPS:
+                break
+    return found

@@ -73,8 +73,11 @@ class Places:
                 raise
         return best
 
-    def gaps(self) -> Iterator[Window]:
-        """Yield the longest windows in which the lease fits in one piece, none of which is within another."""
+    def gaps(self, step: int = MINUTE) -> Iterator[Window]:
+        """Yield the longest windows in which the lease fits in one piece, none of which is within another.
+
+        In a stretch each ends at least `step`, in seconds, later than the one before.
+        """
         for each in self.stretches:
             found = self._from(to_seconds(each.start), each)
             while found is not None:
@@ -82,7 +85,7 @@ class Places:
                 gap = self.windows.longest(start, last)
                 yield gap
                 # The next one begins where the lease may last longer than until this one's end.
-                end, least = to_seconds(gap.end) + MINUTE, self.windows.terms.length
+                end, least = to_seconds(gap.end) + step, self.windows.terms.length
                 if end > last:
                     break
                 beyond = replace(self.windows.terms, window=Window.of_seconds(start, end))

@@ -187,7 +187,7 @@ def _best(
         best = places(terms.duration).best(terms.strategy, now)
         if best is not None or draft.piece is None:
             return ([] if best is None else [best.window]), timedelta()
-        return cut(places(draft.piece), terms.duration, terms.strategy, now)
+        return cut(partial(places, draft.piece), terms.duration, terms.strategy, now)
 
     return service.look({part.kind.pool for part in asked}, work, conditions_asked(asked), asks=True)
 

@@ -46,7 +46,7 @@ def test_flexible_lease_in_pieces(inside: Inside, client: Client) -> None:
         "--earliest",
         "in 20 h",
         "--latest",
-        "in 28 h",
+        "in 30 h",
     )
     refused = inside(*words, "--pieces-of", "7h")
     assert (refused.status, refused.err) == (1, "--pieces-of must not be longer than --for: a piece is a part of it.\n")
@@ -55,7 +55,8 @@ def test_flexible_lease_in_pieces(inside: Inside, client: Client) -> None:
     assert (made["name"], made["id"], first["status"]) == ("cut 1/2", first["id"], "PENDING")
     lines = inside.ok("flexible", "show", "cut 2/2").out.splitlines()
     assert [ident for ident in (first["id"], second["id"]) if any(ident in line and "until" in line for line in lines)]
-    inside.ok("lease", "delete", first["id"], second["id"])
+    for each in (first, second):
+        inside.ok("lease", "delete", each["id"])
     assert client.flexible_leases.list() == []
 
 

@@ -122,6 +122,11 @@ def test_what_is_cut_shows_all_its_pieces_and_one_is_deleted_as_any_lease(member
     assert nothing.json["details"] == {"free_seconds": 2 * 3600}
 
 
+def test_a_lease_of_nothing_is_cut_as_well(member: Client) -> None:
+    found = made(member, reservations=[], hours=["14:00-17:00"], piece_seconds=3600, latest="2031-05-05 09:00")
+    assert [each["start_date"][:16] for each in found["pieces"]] == [f"2031-05-0{day}T14:00" for day in (1, 2, 3)]
+
+
 def test_the_same_key_makes_it_once(member: Client) -> None:
     key: dict[str, Any] = {"headers": {"Idempotency-Key": "a"}}
     first, again = (member.ask("POST", ALL, WANTED, **key) for _ in range(2))

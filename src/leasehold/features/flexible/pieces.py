@@ -117,7 +117,8 @@ def cut(
     present = places()
     terms, asked = present.windows.terms, present.windows.asked
     sizes = int(whole.total_seconds()) // MINUTE, int(terms.length.total_seconds()) // MINUTE
-    between = terms.lead.time + max(terms.margins.of(part.kind.pool) + part.ending.tail for part in asked)
+    cleaning = (terms.margins.of(part.kind.pool) + part.ending.tail for part in asked)
+    between = terms.lead.time + max(cleaning, default=timedelta())
     best: tuple[int, int, list[Window]] | None = None
     try:
         # Side by side, unless what they have has to be cleaned between them.

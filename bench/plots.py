@@ -80,14 +80,28 @@ PLOTS: Final[Mapping[str, Plot]] = {
     ),
     "crowd": Plot("Requests of one pool, 1 API process, MariaDB", "clients", "a second", y_scale="linear"),
     "claims": Plot("Leases started, MariaDB", "managers", "leases a second", "linear", "linear", times=True),
+    "now": Plot("What spares change for those who ask for now", "idle hosts that stay on", "%", "linear", "linear"),
 }
 """By name, as in `Point.plot`."""
+ALONE: Final = ("now",)
+"""Those on a page of their own."""
 COURSES: Final[Mapping[str, str]] = {
     "month": "The hosts in a simulated month",
     "month-asleep": "The hosts in the same month, when those that nobody needs sleep",
+    "month-filled": "The hosts in the same month, with fillers and flexible leases as well",
 }
 """The titles of the plots over time, by name, as in `Course.plot`."""
-LAYER_COLOURS: Final = ("#0072B2", "#56B4E9", "#D55E00", "#BBBBBB", "#CC79A7", "#404060", "#F4F4F4")
+LAYER_COLOURS: Final = (
+    "#0072B2",
+    "#009E73",
+    "#56B4E9",
+    "#D55E00",
+    "#BBBBBB",
+    "#E69F00",
+    "#CC79A7",
+    "#404060",
+    "#F4F4F4",
+)
 ABOVE: Final = "#000000"
 
 
@@ -99,12 +113,19 @@ def draw(rows: Iterable[Row], folder: Path) -> dict[str, str]:
     if budgeted := [row for row in rows if row.budget and not row.exact]:
         drawn[USED] = "How much of each budget is used"
         _draw_used(budgeted, drawn[USED]).savefig(folder / USED)
+    return drawn | draw_lines(rows, folder) | draw_courses(rows, folder)
+
+
+def draw_lines(rows: Iterable[Row], folder: Path) -> dict[str, str]:
+    """Draw the plots of lines of these rows, and return their titles by file name."""
+    rows, drawn = list(rows), {}
+    folder.mkdir(parents=True, exist_ok=True)
     for name, plot in PLOTS.items():
         lines = _lines(rows, name)
         if any(len(points) > 1 for points in lines.values()):
             drawn[f"{name}.png"] = plot.title
             _draw_lines(plot, lines).savefig(folder / f"{name}.png")
-    return drawn | draw_courses(rows, folder)
+    return drawn
 
 
 def draw_courses(rows: Iterable[Row], folder: Path) -> dict[str, str]:
@@ -145,7 +166,12 @@ def _draw_courses(title: str, courses: Sequence[Course]) -> Figure:
     upper.set_ylabel("hosts")
     upper.set_title(title)
     upper.legend(
-        frameon=False, fontsize=8, ncols=len(names), loc="upper center", bbox_to_anchor=(0.5, -0.02), borderaxespad=0
+        frameon=False,
+        fontsize=8,
+        ncols=-(-len(names) // 2),
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.02),
+        borderaxespad=0,
     )
     lower.step(days, line.hourly, where="post", color=ABOVE, linewidth=0.9)
     lower.set_ylim(bottom=0)

@@ -11,6 +11,11 @@ from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from leasehold.db.task import claim_tasks, next_due
+from leasehold.features.filler.options import FillerSettings
+from leasehold.features.filler.rounds import Rounds as FillerRounds
+from leasehold.features.filler.store import present_hosts
+from leasehold.features.flexible.moving import move_all
+from leasehold.features.flexible.options import FlexibleSettings
 from leasehold.features.power.options import PowerSettings
 from leasehold.features.power.rounds import Rounds
 from leasehold.features.preemption.use import warn_preemptibles
@@ -50,6 +55,10 @@ class Manager:
         power = self._service.settings.of(PowerSettings)
         if power.classes:
             self._every(power.every.total_seconds(), Rounds(self._service).run)
+        self._every(self._service.settings.of(FlexibleSettings).every.total_seconds(), lambda: move_all(self._service))
+        self._fillers, fillers = FillerRounds(self._service), self._service.settings.of(FillerSettings)
+        if fillers.hosts:
+            self._every(fillers.every.total_seconds(), self._fillers.run)
 
     def next_due(self) -> datetime | None:
         """Return when the next task is due."""
@@ -70,6 +79,17 @@ class Manager:
             if done > ENDLESS:
                 message = f"The manager runs in an endless loop at {self._site.now()}: {claims}"
                 raise AssertionError(message)
+
+    def end_fillers(self) -> None:
+        """Let the time go by until no filler has a host any more."""
+        service, every = self._service, self._service.settings.of(FillerSettings).every
+        while True:
+            self._fillers.run()
+            self.run_due()
+            with service.db.reading() as connection:
+                if not present_hosts(connection):
+                    return
+            self._site.world.clock.set(self._site.now() + every)
 
     def _every(self, seconds: float, work: Callable[[], object]) -> None:
         def again() -> None:

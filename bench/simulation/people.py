@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from bench.simulation.site import VERSION, VERSION_1_3
 from leasehold.model.resource import HOST
 from leasehold.model.states import LeaseStatus
+from leasehold.model.terms.lease_type import LeaseType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,6 +24,11 @@ BOOTS_AFTER: Final = timedelta(seconds=40)
 GRANTED: Final = "granted at once"
 KEPT: Final = "kept"
 REFUSED: Final = "refused"
+LATER: Final = "granted as soon as hosts are ready"
+READY: Final = re.compile(r" is ready in (\d+) min")
+"""What a refusal says if hosts that sleep, or that somebody has to leave first, would do."""
+TO_READ: Final = 5
+"""Minutes that a request asks for beyond that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +54,7 @@ class People:
     """What was asked for and what became of it: `answers` counts by way or ending and by answer.
 
     `busy` says of each lease that has started until when the work lasts for which it was made, if anybody came.
+    `later` is how long those wait who have asked for now, and get hosts as soon as they are ready.
     """
 
     site: Site
@@ -53,9 +62,32 @@ class People:
     answers: Counter[tuple[str, str]] = field(default_factory=Counter)
     booted: Counter[str] = field(default_factory=Counter)
     busy: dict[str, datetime] = field(default_factory=dict)
+    later: list[timedelta] = field(default_factory=list)
 
     def ask_for(self, wish: Wish) -> None:
-        """Ask for a lease, or for a series of leases."""
+        """Ask for a lease, or for a series of leases, or for a lease within a window."""
+        if wish.slack is None:
+            self._ask_for_dates(wish)
+        else:
+            self._ask_within(wish, timedelta(seconds=wish.slack))
+
+    def _ask_within(self, wish: Wish, slack: timedelta) -> None:
+        earliest, length = self.site.now() + timedelta(seconds=wish.lead or 0), timedelta(seconds=wish.length)
+        body = {
+            "name": f"job-{wish.job}",
+            "earliest": "now" if wish.lead is None else Held.written(earliest),
+            "latest": Held.written(earliest + length + slack),
+            "duration_seconds": wish.length,
+            "reservations": [wish.reservation],
+            **wish.fields,
+        }
+        answer = self.site.expect(self._send(wish, "POST", "/flexible-leases", body, VERSION_1_3), 201, 409)
+        if answer.status_code == 201:
+            self._take(wish, answer.json["flexible_lease"]["lease"])
+        else:
+            self.answers[wish.way, REFUSED] += 1
+
+    def _ask_for_dates(self, wish: Wish) -> None:
         now = self.site.now()
         start = now + timedelta(seconds=wish.lead or 0)
         dates = {
@@ -68,11 +100,23 @@ class People:
         path = "/series" if wish.is_series else "/leases"
         answer = self.site.expect(self._send(wish, "POST", path, body), 201, 409)
         if answer.status_code != 201:
-            self.answers[wish.way, REFUSED] += 1
+            self._refused(wish, body, answer.text)
         elif wish.is_series:
             self._take_series(wish, answer.json["series"])
         else:
             self._take(wish, answer.json["lease"])
+
+    def _refused(self, wish: Wish, body: Mapping[str, Any], said: str) -> None:
+        """Take what comes in some minutes instead of what is there now, if that is what the refusal says."""
+        found = READY.search(said) if wish.way == LeaseType.IMMEDIATE else None
+        if found is not None:
+            again = {**body, "type": LeaseType.SCHEDULED.value, "ready_within_seconds": 60 * (int(found[1]) + TO_READ)}
+            answer = self.site.expect(self._send(wish, "POST", "/leases", again, VERSION_1_3), 201, 409)
+            if answer.status_code == 201:
+                held = self._take(wish, answer.json["lease"], LATER)
+                self.later.append(held.start - self.site.now())
+                return
+        self.answers[wish.way, REFUSED] += 1
 
     def _take_series(self, wish: Wish, series: Mapping[str, Any]) -> None:
         for each in series["occurrences"]:
@@ -81,14 +125,15 @@ class People:
             else:
                 self._take(wish, self._send(wish, "GET", f"/leases/{each['lease_id']}").json["lease"])
 
-    def _take(self, wish: Wish, lease: Mapping[str, Any]) -> None:
+    def _take(self, wish: Wish, lease: Mapping[str, Any], granted: str = GRANTED) -> Held:
         """Note a lease that was granted, or that waits; plan what is done about it before it starts."""
         waits = lease["status"] == LeaseStatus.IN_PROGRESS
-        self.answers[wish.way, KEPT if waits else GRANTED] += 1
+        self.answers[wish.way, KEPT if waits else granted] += 1
         held = self._held(wish, lease, kept=waits)
         self.held[held.id] = held
         if wish.ending.ahead and not waits:
             self._plan(held)
+        return held
 
     def _held(self, wish: Wish, lease: Mapping[str, Any], *, kept: bool) -> Held:
         start, end = (datetime.fromisoformat(f"{lease[f'{side}_date']}Z") for side in ("start", "end"))
@@ -117,7 +162,8 @@ class People:
         ending = held.wish.ending
         method, body = ("DELETE", None) if ending.body is None else ("PUT", ending.body(held))
         # A lease that nobody used has ended before anybody looks, and one that has ended can only be renamed.
-        over = (400,) if "no_show_seconds" in held.wish.reservation else ()
+        # A flexible lease may have started by now, if it was moved.
+        over = (400,) if "no_show_seconds" in held.wish.reservation or held.wish.slack is not None else ()
         answer = self._send(held.wish, method, f"/leases/{held.id}", body)
         self.site.expect(answer, 200, 204, 404, 409, *over)
         self.answers[ending.name, "done" if answer.status_code < 300 else REFUSED] += 1
@@ -138,6 +184,6 @@ class People:
                     partial(self.site.world.cloud.servers.delete, server.id),
                 )
 
-    def _send(self, wish: Wish, method: str, path: str, body: Any = None) -> Any:
+    def _send(self, wish: Wish, method: str, path: str, body: Any = None, version: str = VERSION) -> Any:
         roles = "admin,member,reader" if wish.gives_back else "member,reader"
-        return self.site.ask((f"user-{wish.user}", wish.project, roles), method, path, body)
+        return self.site.ask((f"user-{wish.user}", wish.project, roles), method, path, body, version=version)

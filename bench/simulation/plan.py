@@ -7,11 +7,12 @@ is an entry of `WAYS`, with how many of a hundred requests are of it.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from bench.deployment import HOST, INSTANCE
 from bench.simulation.endings import Ending, draw_ending
+from leasehold.features.flexible.model import Strategy
 from leasehold.model.terms.end_action import EndAction
 from leasehold.model.terms.ending import OnEnd
 from leasehold.model.terms.lease_type import LeaseType
@@ -32,6 +33,9 @@ LEADS: Final = (HOUR, 6 * HOUR, DAY, 2 * DAY)
 SMALL: Final = 2
 """Jobs of so many hosts may as well run on instances, or come every day."""
 SERIES: Final = "series"
+FLEXIBLE: Final = "flexible"
+SLACKS: Final = (6 * HOUR, 12 * HOUR, DAY, 2 * DAY)
+"""How much later than they asked for people may begin who are flexible, and have set no deadline."""
 RULES: Final = ("FREQ=DAILY;COUNT=4", "FREQ=WEEKLY;COUNT=3")
 BROAD: Final = 24
 """Courses and other series take at most so many hosts."""
@@ -42,8 +46,9 @@ class Wish:
     """What somebody asks for at a moment, in seconds of the trace.
 
     The lease starts `lead` seconds later, or, without one, `now`; it lasts `length` seconds. `ran` is how long the work
-    takes for which it is made. `fields` are further fields of the request, `deadline` counts from the moment. Whoever
-    does not come boots no server. Servers that are given back with their host are deleted `stay` seconds after the end.
+    takes for which it is made. `fields` are further fields of the request, `deadline` counts from the moment. A lease
+    with `slack` may start so much later. Whoever does not come boots no server. Servers that are given back with
+    their host are deleted `stay` seconds after the end.
     """
 
     job: int
@@ -56,6 +61,7 @@ class Wish:
     ending: Ending
     lead: int | None = None
     deadline: int | None = None
+    slack: int | None = None
     fields: Mapping[str, Any] = field(default_factory=dict)
     comes: bool = True
     stay: int = 0
@@ -136,10 +142,27 @@ NO_SHOWS: Final = 0.12
 """The share of leases that release what is not used; half of their owners do not come at all."""
 
 
-def plan(asks: Iterable[tuple[Ask, int]], seed: int) -> Iterator[Wish]:
-    """Yield the wishes of jobs, each with how long it ran, in the order of the jobs."""
+MAY_BE_LOOSE: Final = frozenset({LeaseType.SCHEDULED.value, LeaseType.RETRY.value, LeaseType.WAITLIST.value})
+"""Who asks so may as well ask for a flexible lease; the others need their hosts now, or regularly."""
+
+
+def plan(asks: Iterable[tuple[Ask, int]], seed: int, loose: float = 0.0) -> Iterator[Wish]:
+    """Yield the wishes of jobs, each with how long it ran, in the order of the jobs.
+
+    Of those who may be flexible a share of `loose` is, chosen by the seed, and all else is the same.
+    """
     for ask, ran in asks:
-        yield _wish(ask, ran, random.Random(f"{seed}-{ask.job}"))
+        wish = _wish(ask, ran, random.Random(f"{seed}-{ask.job}"))
+        yield _loosened(wish, random.Random(f"flexible-{seed}-{ask.job}"), loose)
+
+
+def _loosened(wish: Wish, rng: random.Random, loose: float) -> Wish:
+    """Return the wish for a flexible lease: from when it was to start, or from now, until what was its deadline."""
+    if wish.way not in MAY_BE_LOOSE or rng.random() >= loose:
+        return wish
+    slack = rng.choice(SLACKS) if wish.deadline is None else wish.deadline
+    fields = {"strategy": rng.choice(list(Strategy)).value}
+    return replace(wish, way=FLEXIBLE, deadline=None, slack=slack, fields=fields)
 
 
 def _wish(ask: Ask, ran: int, rng: random.Random) -> Wish:

@@ -10,12 +10,14 @@ from functools import partial
 from time import process_time
 from typing import TYPE_CHECKING, Final
 
+from bench.simulation.fillers import Fillers
 from bench.simulation.hosts import troubles_of
 from bench.simulation.lateness import Watch
 from bench.simulation.manager import Manager
 from bench.simulation.others import others_of
+from bench.simulation.parts import AS_NOW
 from bench.simulation.people import People
-from bench.simulation.site import ADMIN, LEAD, SETTINGS, SLOWEST_DELETION, open_site
+from bench.simulation.site import ADMIN, LEAD, SLOWEST_DELETION, open_site
 from bench.simulation.sleeping import enrol_machines
 from bench.simulation.utilisation import SAMPLES, Utilisation
 from leasehold.db.past.history import purge
@@ -35,11 +37,12 @@ if TYPE_CHECKING:
 
     from bench.simulation.hosts import Hosts
     from bench.simulation.others import Others
+    from bench.simulation.parts import Part
     from bench.simulation.plan import Wish
     from bench.simulation.site import Site
     from bench.simulation.source import Source
-    from leasehold.conf.settings import Settings
-    from leasehold.features.power.report import Part, Saved
+    from leasehold.features.power.report import Part as Where
+    from leasehold.features.power.report import Saved
 
 HOUR: Final = timedelta(hours=1)
 DAY: Final = timedelta(days=1)
@@ -62,11 +65,12 @@ class Report:
     watch: Watch
     hosts: Hosts
     others: Others
+    fillers: Fillers
     utilisation: Utilisation
     audits: int = 0
     findings: list[str] = field(default_factory=list)
     news: Counter[str] = field(default_factory=Counter)
-    saved: Sequence[tuple[Part, Saved]] = ()
+    saved: Sequence[tuple[Where, Saved]] = ()
     seconds: float = 0.0
 
     @property
@@ -79,16 +83,16 @@ def simulate(
     source: Source,
     seed: int,
     length: timedelta,
+    part: Part = AS_NOW,
     *,
     database_url: str | None = None,
-    settings: Settings = SETTINGS,
 ) -> Report:
-    """Simulate the first `length` of a trace on a new site, and return what was seen.
+    """Simulate the first `length` of a trace on a new site as in a part, and return what was seen.
 
     Without the URL of an empty database it is an SQLite file. The same source, seed and length give the same course.
     """
-    with open_site(source.hosts, database_url, settings, source.hosts // A_SHARED_ONE_TO) as site:
-        return Simulation(site, source.wishes(seed), length, seed).run()
+    with open_site(source.hosts, database_url, part.settings, source.hosts // A_SHARED_ONE_TO) as site:
+        return Simulation(site, source.wishes(seed, part.loose), length, seed).run()
 
 
 class Simulation:
@@ -102,8 +106,10 @@ class Simulation:
         people = People(site)
         watch = Watch(site, people)
         hosts, others = troubles_of(site, seed, self._end), others_of(site, seed, self._end)
-        self.report = Report(people, watch, hosts, others, Utilisation(site, people))
+        fillers = Fillers(site, self._end)
+        self.report = Report(people, watch, hosts, others, fillers, Utilisation(site, people))
         self.report.others.begin()
+        fillers.begin()
         self._manager = Manager(site, watch.after_task)
         self._cursor, self._rng = "latest", random.Random(f"deletions-{seed}")
         for wish in wishes:
@@ -145,6 +151,8 @@ class Simulation:
         for lease in list(queries.each_lease(service, None)):
             if lease.status != LeaseStatus.TERMINATED:
                 site.expect(site.ask(ADMIN, "DELETE", f"/leases/{lease.id}"), 204)
+        self.report.fillers.end()
+        self._manager.end_fillers()
         while (moment := self._manager.next_due()) is not None and moment < self._end + DAY:
             site.world.clock.set(moment)
             self._manager.run_due()

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
     from tests.factory import World
 
-VERSION: Final = {"OpenStack-API-Version": "reservation 1.2"}
+VERSION: Final = "1.2"
+VERSION_1_3: Final = "1.3"
+"""From this one on there are fillers, flexible leases, and starts as soon as a host is ready."""
 CLEANING: Final = timedelta(minutes=10)
 SLOWEST_DELETION: Final = timedelta(minutes=7)
 """How long servers take to be deleted at most. With the pauses of an end that waits for them, up to a minute each, that
@@ -99,10 +101,13 @@ class Site:
         """Return the simulated time."""
         return self.world.now()
 
-    def ask(self, who: tuple[str, str, str], method: str, path: str, body: Any = None) -> testing.Result:
+    def ask(
+        self, who: tuple[str, str, str], method: str, path: str, body: Any = None, *, version: str = VERSION
+    ) -> testing.Result:
         """Send a request as this user, project and roles, to a path below /v1."""
         user, project, roles = who
-        headers = {**VERSION, "X-User-Id": user, "X-Project-Id": project, "X-Roles": roles}
+        headers = {"OpenStack-API-Version": f"reservation {version}", "X-User-Id": user}
+        headers |= {"X-Project-Id": project, "X-Roles": roles}
         more = {} if body is None else {"json": body}
         return self.web.simulate_request(method, f"/v1{path}", headers=headers, **more)
 

@@ -34,12 +34,12 @@ class Source:
     jobs: Sequence[Job]
     hosts: int
 
-    def wishes(self, seed: int) -> Iterator[Wish]:
-        """Yield what the people of these jobs ask for."""
+    def wishes(self, seed: int, loose: float = 0.0) -> Iterator[Wish]:
+        """Yield what the people of these jobs ask for; a share of `loose` is flexible, of those who may be."""
         asks, _left_out = leases_of(self.jobs, in_hosts=asked_in_hosts(self.jobs))
         ran = {job.job: job.ran for job in self.jobs}
         # The replay books each job a day ahead; here the request comes when the job was submitted.
-        return plan(((replace(ask, start=ask.start - DAY), ran[ask.job]) for ask in asks), seed)
+        return plan(((replace(ask, start=ask.start - DAY), ran[ask.job]) for ask in asks), seed, loose)
 
 
 def month(path: Path | None = None) -> Source:

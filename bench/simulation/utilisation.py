@@ -10,6 +10,7 @@ from sqlalchemy import BigInteger, bindparam, func, or_, select
 from leasehold.cloud.sandbox.tables import hypervisors, servers
 from leasehold.db.leases.closures import maintenance_reservations
 from leasehold.db.tables import allocations, leases, resources
+from leasehold.features.filler.store import filled_hosts
 from leasehold.model.membership import Membership
 from leasehold.model.resource import HOST, Health
 from leasehold.model.windows import to_seconds
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
     from bench.simulation.site import Site
 
 USED, IDLE, OUT, SHARED = "used", "promised, not used", "out of service", "shared"
+FILLED, TURNING = "used by fillers", "on their way to or from fillers"
 GUESTS, ASLEEP, FREE = "with preemptible servers only", "asleep", "free"
 WAITING: Final = "leases that wait"
-STATES: Final = (USED, IDLE, OUT, SHARED, GUESTS, ASLEEP, FREE)
+STATES: Final = (USED, FILLED, IDLE, OUT, SHARED, TURNING, GUESTS, ASLEEP, FREE)
 """Each host is in one of these."""
 SAMPLES: Final = 6
 """In each hour."""
@@ -48,6 +50,11 @@ _SHARED = select(resources.c.reference).where(
     resources.c.type == HOST, resources.c.membership != Membership.RESERVATION.value
 )
 _ASLEEP = select(resources.c.reference).where(resources.c.type == HOST, resources.c.health == Health.ASLEEP.value)
+_FILLED = (
+    select(resources.c.reference, filled_hosts.c.leaves_at)
+    .join(filled_hosts, filled_hosts.c.resource_number == resources.c.number)
+    .where(filled_hosts.c.ended_at.is_(None))
+)
 _WITH_SERVERS = (
     select(hypervisors.c.hypervisor_hostname)
     .join(servers, servers.c.service_host == hypervisors.c.service_host)
@@ -61,7 +68,8 @@ _WAITING = select(func.count()).select_from(leases).where(leases.c.waiting_since
 class Utilisation:
     """Samples of a site, `SAMPLES` in an hour, each with the number of hosts in each state and of leases that wait.
 
-    A host is used as long as somebody works on it; it stays promised until the lease ends or is given back. Hosts on
+    A host is used as long as somebody works on it; it stays promised until the lease ends or is given back. A filler
+    uses its host while it has a server there, up to the end of that of which it was told. Hosts on
     their way between the pools count as shared, those that fall asleep or wake up as asleep.
     """
 
@@ -78,15 +86,20 @@ class Utilisation:
             shared = set(connection.execute(_SHARED).scalars())
             asleep = set(connection.execute(_ASLEEP).scalars())
             guests = set(connection.execute(_WITH_SERVERS, {"moment": self.site.now()}).scalars())
+            filled = {row.reference: row.leaves_at for row in connection.execute(_FILLED)}
             waiting = connection.execute(_WAITING).scalar_one()
         out |= {row.reference for row in promised if row.reservation_id in operators}
         now, busy = self.site.now(), self.people.busy
         used = {row.reference for row in promised if row.lease_id in busy and now < busy[row.lease_id]} - out
         idle = {row.reference for row in promised} - out - used
         shared -= out
-        asleep -= out | used | idle | shared
-        guests -= out | used | idle | shared | asleep
-        counted = {USED: used, IDLE: idle, OUT: out, SHARED: shared, GUESTS: guests, ASLEEP: asleep}
+        turning = filled.keys() - out - used - idle - shared
+        worked = {each for each in turning & guests if filled[each] is None or now < filled[each]}
+        turning -= worked
+        asleep -= out | used | idle | shared | turning | worked
+        guests -= out | used | idle | shared | turning | worked | asleep
+        counted = {USED: used, FILLED: worked, IDLE: idle, OUT: out, SHARED: shared}
+        counted |= {TURNING: turning, GUESTS: guests, ASLEEP: asleep}
         sizes = {state: len(hosts) for state, hosts in counted.items()}
         free = len(self.site.hosts) - sum(sizes.values())
         self.samples.append({**sizes, FREE: free, WAITING: waiting})
@@ -100,3 +113,12 @@ class Utilisation:
     def mean(self, state: str) -> float:
         """Return the mean of all samples, as a share of the hosts."""
         return sum(each[state] for each in self.samples) / len(self.samples) / len(self.site.hosts)
+
+    @property
+    def days(self) -> float:
+        """Return how many days the samples are of."""
+        return len(self.samples) / SAMPLES / 24
+
+    def hours(self, state: str) -> float:
+        """Return the host hours of all samples."""
+        return sum(each[state] for each in self.samples) / SAMPLES

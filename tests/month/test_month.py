@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bench.deployment import HOST
-from bench.month import rows_of
+from bench.month import compared, rows_of
 from bench.simulation.endings import ENDINGS
 from bench.simulation.hosts import TROUBLES
 from bench.simulation.lateness import FAILED_TRY, GAVE_UP, GRANTED_AFTER_WAITING, STARTED
+from bench.simulation.parts import ASLEEP, FILLED
 from bench.simulation.people import GRANTED, KEPT, REFUSED
-from bench.simulation.plan import HOUR, WAYS, Wish
+from bench.simulation.plan import FLEXIBLE, HOUR, WAYS, Wish
 from bench.simulation.simulation import A_SHARED_ONE_TO, Simulation, simulate
 from bench.simulation.site import SETTINGS, open_site
-from bench.simulation.sleeping import sleeping
 from bench.simulation.source import generated
 from bench.simulation.utilisation import SAMPLES, SHARED, STATES
 from leasehold.conf.settings import LeaseSettings
@@ -122,13 +122,45 @@ def test_a_piece_of_the_month(subtests: pytest.Subtests) -> None:
 
 
 def test_no_lease_starts_late_because_hosts_sleep() -> None:
-    report = simulate(PIECE, SEED, timedelta(hours=HOURS / 2), settings=sleeping(2))
+    report = simulate(PIECE, SEED, timedelta(hours=HOURS / 2), ASLEEP.with_spares(2))
     assert report.problems == [], f"seed {SEED}"
     rows = {row.name: row.measured for row in rows_of(report, "month-asleep")}
     assert rows["month-asleep: late starts of sleeping hosts"] == 0
     slept = report.utilisation.mean("asleep") * len(report.utilisation.site.hosts) * HOURS / 2
     assert 0 < rows["month-asleep: host hours off"] < slept
     assert rows["month-asleep: wakes of each host and day"] > 0.1
+
+
+def test_fillers_use_what_is_idle_and_delay_no_lease() -> None:
+    report = simulate(PIECE, SEED, timedelta(hours=HOURS / 2), FILLED.with_spares(2))
+    assert report.problems == [], f"seed {SEED}"
+    rows = {row.name: row for row in rows_of(report, "month-filled")}
+    for what in (
+        "leases that started late",
+        "leases that fillers delayed",
+        "hosts that fillers did not leave in time",
+        "hosts that left fillers without the notice",
+    ):
+        assert rows[f"month-filled: {what}"].verdict == "kept", rows[f"month-filled: {what}"]
+    used, filled = (report.utilisation.mean(state) for state in ("used", "used by fillers"))
+    assert filled > 0.1 * used > 0
+    assert report.fillers.booted.keys() == {"ACTIVE"}
+    assert report.fillers.reasons["A lease needs its host."], report.fillers.reasons
+    assert report.people.answers[FLEXIBLE, GRANTED] >= 5, report.people.answers
+    assert report.watch.counts[FLEXIBLE, STARTED], report.watch.counts
+    before = [replace(rows[name], name=name.replace("-filled", "")) for name in rows if "leases and fillers" in name]
+    (gain,) = compared([*before, *rows.values()])
+    assert (gain.measured, gain.verdict) == (100, "MISSED")
+
+
+def test_the_same_people_ask_for_the_same_in_all_parts_but_for_those_who_are_flexible() -> None:
+    usual, loose = list(PIECE.wishes(SEED)), list(PIECE.wishes(SEED, FILLED.loose))
+    changed = [(one, other) for one, other in zip(usual, loose, strict=True) if one != other]
+    assert {other.way for _, other in changed} == {FLEXIBLE}
+    same = ("job", "user", "moment", "length", "ran", "reservation", "ending", "lead", "comes", "stay")
+    assert all(getattr(one, name) == getattr(other, name) for one, other in changed for name in same)
+    may_be = [one for one in usual if one.way in {"scheduled", "retry", "waitlist"}]
+    assert 0.3 < len(changed) / len(may_be) < 0.5
 
 
 def test_a_lease_that_waits_for_the_servers_of_another_is_seen_as_late() -> None:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench import machine, plots
+from bench import machine, month_page, plots
 from bench.peers import page as peers_page
 from bench.reasons import reason
 from bench.record import Record
@@ -105,7 +105,7 @@ def record(command: str, load: float, groups: Iterable[Group]) -> Record:
 def write_page(run: Record, growth: Sequence[Growth] = ()) -> None:
     """Write the page of a run of everything, and its plots, with the growth that was accepted."""
     drawn = plots.draw(run.rows, PLOTS)
-    others = {f"{name}.png" for name in plots.COURSES}
+    others = {f"{name}.png" for name in (*plots.COURSES, *plots.ALONE)}
     for picture in PLOTS.glob("*.png"):
         if picture.name not in drawn.keys() | others:
             picture.unlink()
@@ -116,9 +116,10 @@ def write_page(run: Record, growth: Sequence[Growth] = ()) -> None:
 
 
 def write_page_alone(name: str, run: Record) -> None:
-    """Write the page of a benchmark that has one of its own, with its plot over time if it has one."""
-    drawn = plots.draw_courses(run.rows, PLOTS)
-    body = peers_page.tables(run.rows) if name == "peers" else "".join(_tables(run))
+    """Write the page of a benchmark that has one of its own, with its plots if it has some."""
+    drawn = plots.draw_courses(run.rows, PLOTS) | plots.draw_lines(run.rows, PLOTS)
+    bodies = {"peers": peers_page.tables, "month": month_page.tables}
+    body = bodies[name](run.rows) if name in bodies else "".join(_tables(run))
     text = _head(run) + _pictures(drawn) + body + _missed(run.rows)
     ALONE[name].write_text(text, encoding="utf-8")
 

@@ -107,7 +107,8 @@ class Outline:
         These cover what comes before the stretch `covered` after it, and touch what comes before that of `touched`.
         """
         least = self.floors[first : first + count].copy()
-        for after in range(1, touched):
+        # What is after the last stretch is not known here, however long a window is: some last a hundred years.
+        for after in range(1, min(touched, len(self.floors) - first)):
             part = (self.peaks if after < covered else self.floors)[first + after : first + after + count]
             np.maximum(least[: len(part)], part, out=least[: len(part)])
         return least.astype(np.int64) << self.shift

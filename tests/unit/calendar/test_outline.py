@@ -100,6 +100,15 @@ def test_a_lease_of_twenty_years_does_not_make_all_stretches_long() -> None:
     assert snapshot.outlook(snapshot.limits({"VCPU": 1})).grid.width < 200
 
 
+def test_windows_of_a_hundred_years_are_bounded_in_as_many_steps_as_there_are_stretches() -> None:
+    """Such are those of hosts that are reserved for good; a step for each stretch of such a window takes minutes."""
+    snapshot = snapshot_of([row(1, 14, 16, {"VCPU": 6}), row(2, 0, 100, {"VCPU": 1})], most_cells=10)
+    outlook = snapshot.outlook(snapshot.limits({"VCPU": 1}))
+    grid, length = outlook.grid, 100 * 366 * 86_400
+    each = [outlook.at_most(grid.edge(n), grid.edge(n + 1) - 1, length).tolist() for n in range(grid.count)]
+    assert outlook.at_most_each(0, grid.count, length).tolist() == each
+
+
 def test_amounts_that_do_not_fit_in_16_bits_are_rounded_in_favour_of_the_request() -> None:
     pool = [resource(n, capacity={"MEMORY_MB": 50 * MOST}) for n in (1, 2)]
     rows = [row(1, 0, 10, {"MEMORY_MB": 3 * MOST + 1}), row(2, 0, 10, {"MEMORY_MB": 2**31 - 1}, 2**31 - 1, number=2)]

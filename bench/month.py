@@ -1,4 +1,4 @@
-"""A simulated month of a cloud with 144 hosts, three times: as now, with sleep, and with fillers and flexible leases.
+"""A simulated month of a cloud with 144 hosts: as now, with sleep, with fillers and flexible leases, and with lending.
 
 The API, the manager and the sandbox are the real ones, with a clock that is set; see `bench/simulation`.
 """
@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final
 from bench.row import Course, Point, Row
 from bench.simulation.hosts import TROUBLES
 from bench.simulation.lateness import FAILED_TRY, GAVE_UP, GRANTED_AFTER_WAITING, STARTED
+from bench.simulation.lenders import NOT_CLAIMED, NOT_OFFERED, OFFERED
 from bench.simulation.parts import PARTS
 from bench.simulation.people import GRANTED, KEPT, LATER, REFUSED
-from bench.simulation.plan import FLEXIBLE, WAYS
+from bench.simulation.plan import CLAIM, FLEXIBLE, WAYS
 from bench.simulation.simulation import simulate
 from bench.simulation.source import month
 from bench.simulation.utilisation import ASLEEP, FILLED, FREE, IDLE, STATES, USED, WAITING
@@ -32,9 +33,9 @@ SEED: Final = 20_261_123
 OFF: Final = 75.0
 """In percent of what stays idle: so many host hours have to be off at least."""
 UNUSED: Final = 10.0
-"""In percent of all host hours: so many may be promised, and not used, in the last part."""
+"""In percent of all host hours: so many may be promised, and not used, in the last parts."""
 MORE: Final = 30.0
-"""In percent: so many host hours more than as now are to be used in the last part."""
+"""In percent: so many host hours more than as now are to be used in the last parts."""
 NEWS: Final = (
     ResourceNews.DRAWN,
     ResourceNews.GIVEN_BACK,
@@ -44,6 +45,8 @@ NEWS: Final = (
     LeaseNews.RESCHEDULED,
 )
 """The events that are counted."""
+LAST: Final = ("month-filled", "month-lent")
+"""The parts that have goals over those of the first one."""
 SUM: Final = "host hours used, by leases and fillers"
 
 
@@ -64,12 +67,14 @@ def rows_of(report: Report, name: str = "month") -> Iterator[Row]:
 
 
 def compared(rows: Sequence[Row]) -> Iterator[Row]:
-    """Yield what the last part gains over the first one, where both are there."""
+    """Yield what the last parts gain over the first one, where both are there."""
     known = {row.name: row.measured for row in rows}
-    now, filled = known.get(f"month: {SUM}"), known.get(f"month-filled: {SUM}")
-    if now and filled:
-        what = "month-filled: host hours used as now, of those that are used here"
-        yield Row(what, 100 * now / filled, "%", 100 / (1 + MORE / 100))
+    now = known.get(f"month: {SUM}")
+    for name in LAST:
+        here = known.get(f"{name}: {SUM}")
+        if now and here:
+            what = f"{name}: host hours used as now, of those that are used here"
+            yield Row(what, 100 * now / here, "%", 100 / (1 + MORE / 100))
 
 
 def _rows(report: Report, name: str) -> Iterator[Row]:
@@ -102,7 +107,7 @@ def _states(seen: Utilisation, name: str) -> Iterator[Row]:
         measured = 100 * share if state in STATES else share * len(seen.site.hosts)
         course = Course(name, state, tuple(seen.hourly(state)))
         what = f"hosts {state}" if state in STATES else state
-        budget = UNUSED if state == IDLE and name == "month-filled" else None
+        budget = UNUSED if state == IDLE and name in LAST else None
         yield Row(f"month: {what}, on average", measured, unit, budget, course=course)
     yield Row(f"month: {SUM}", seen.hours(USED) + seen.hours(FILLED), "h")
     promised = seen.hours(USED) + seen.hours(IDLE)
@@ -165,8 +170,9 @@ def _fillers(report: Report) -> Iterator[Row]:
 
 def _by_way(report: Report) -> Iterator[Row]:
     counts: Mapping[tuple[str, str], int] = report.people.answers + report.watch.counts
-    for way in (*WAYS, FLEXIBLE):
-        for what in (GRANTED, LATER, REFUSED, KEPT, GRANTED_AFTER_WAITING, GAVE_UP, FAILED_TRY):
+    whats = (GRANTED, LATER, REFUSED, KEPT, GRANTED_AFTER_WAITING, GAVE_UP, FAILED_TRY)
+    for way in (*WAYS, FLEXIBLE, CLAIM):
+        for what in (*whats, OFFERED, NOT_OFFERED, NOT_CLAIMED):
             if counts.get((way, what)):
                 yield Row(f"month, {way}: {what}", counts[way, what], "")
 

@@ -89,6 +89,7 @@ COURSES: Final[Mapping[str, str]] = {
     "month": "The hosts in a simulated month",
     "month-asleep": "The hosts in the same month, when those that nobody needs sleep",
     "month-filled": "The hosts in the same month, with fillers and flexible leases as well",
+    "month-lent": "The hosts in the same month, when those who are done lend what is left as well",
 }
 """The titles of the plots over time, by name, as in `Course.plot`."""
 LAYER_COLOURS: Final = (

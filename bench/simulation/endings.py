@@ -77,8 +77,9 @@ def _smaller(held: Held) -> Mapping[str, Any]:
     return {"reservations": [{"id": part, **changes} for part in held.parts]}
 
 
+AS_PROMISED: Final = Ending("as promised", 28, _never)
 ENDINGS: Final = (
-    Ending("as promised", 28, _never),
+    AS_PROMISED,
     Ending("ended early", 36, _when_done, _now),
     Ending("deleted while active", 12, _when_done),
     Ending("extended", 12, _before_end, _longer),

@@ -20,15 +20,21 @@ NOW_DAYS: Final = 10
 """How many days show what spares cost those who ask for now."""
 LOOSE: Final = 0.4
 """The share of those who need not ask for a certain time that ask for a flexible lease, where they know of it."""
+LENDING: Final = 0.8
+"""The share of those who keep hosts that they do not use any more that lends them, where they know of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A simulation of the first `days` of the trace; of those who may be flexible a share of `loose` is."""
+    """A simulation of the first `days` of the trace; of those who may be flexible a share of `loose` is.
+
+    Of those who have done their work, and would keep their hosts, a share of `lending` lends them.
+    """
 
     title: str
     settings: Settings = SETTINGS
     loose: float = 0.0
+    lending: float = 0.0
     days: float = DAYS
 
     def with_spares(self, spares: int) -> Part:
@@ -43,10 +49,12 @@ class Part:
 AS_NOW: Final = Part("as now")
 ASLEEP: Final = Part("with sleep", sleeping(SPARES))
 FILLED: Final = Part("with sleep, fillers and flexible leases", filling(sleeping(SPARES), SPARES), LOOSE)
+LENT: Final = replace(FILLED, title="and who is done lends the rest", lending=LENDING)
 PARTS: Final = {
     "month": AS_NOW,
     "month-asleep": ASLEEP,
     "month-filled": FILLED,
+    "month-lent": LENT,
     **{
         f"now-{spares}": replace(ASLEEP.with_spares(spares), title=f"{spares} spares", days=NOW_DAYS)
         for spares in (0, 8, 32)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from bench.simulation.lenders import Lenders
+from bench.simulation.plan import CLAIM
 from bench.simulation.site import VERSION, VERSION_1_3
 from leasehold.model.resource import HOST
 from leasehold.model.states import LeaseStatus
@@ -63,6 +65,13 @@ class People:
     booted: Counter[str] = field(default_factory=Counter)
     busy: dict[str, datetime] = field(default_factory=dict)
     later: list[timedelta] = field(default_factory=list)
+    lenders: Lenders = field(init=False)
+    lending: InitVar[float] = 0.0
+    seed: InitVar[int] = 0
+
+    def __post_init__(self, lending: float, seed: int) -> None:
+        """Let a share of those who do not use what they have lend it."""
+        self.lenders = Lenders(self.site, self, seed, lending)
 
     def ask_for(self, wish: Wish) -> None:
         """Ask for a lease, or for a series of leases, or for a lease within a window."""
@@ -81,9 +90,9 @@ class People:
             "reservations": [wish.reservation],
             **wish.fields,
         }
-        answer = self.site.expect(self._send(wish, "POST", "/flexible-leases", body, VERSION_1_3), 201, 409)
+        answer = self.site.expect(self.send(wish, "POST", "/flexible-leases", body, VERSION_1_3), 201, 409)
         if answer.status_code == 201:
-            self._take(wish, answer.json["flexible_lease"]["lease"])
+            self.take(wish, answer.json["flexible_lease"]["lease"])
         else:
             self.answers[wish.way, REFUSED] += 1
 
@@ -98,22 +107,22 @@ class People:
             dates["deadline"] = Held.written(now + timedelta(seconds=wish.deadline))
         body = {"name": f"job-{wish.job}", **dates, "reservations": [wish.reservation], **wish.fields}
         path = "/series" if wish.is_series else "/leases"
-        answer = self.site.expect(self._send(wish, "POST", path, body), 201, 409)
+        answer = self.site.expect(self.send(wish, "POST", path, body), 201, 409)
         if answer.status_code != 201:
             self._refused(wish, body, answer.text)
         elif wish.is_series:
             self._take_series(wish, answer.json["series"])
         else:
-            self._take(wish, answer.json["lease"])
+            self.take(wish, answer.json["lease"])
 
     def _refused(self, wish: Wish, body: Mapping[str, Any], said: str) -> None:
         """Take what comes in some minutes instead of what is there now, if that is what the refusal says."""
         found = READY.search(said) if wish.way == LeaseType.IMMEDIATE else None
         if found is not None:
             again = {**body, "type": LeaseType.SCHEDULED.value, "ready_within_seconds": 60 * (int(found[1]) + TO_READ)}
-            answer = self.site.expect(self._send(wish, "POST", "/leases", again, VERSION_1_3), 201, 409)
+            answer = self.site.expect(self.send(wish, "POST", "/leases", again, VERSION_1_3), 201, 409)
             if answer.status_code == 201:
-                held = self._take(wish, answer.json["lease"], LATER)
+                held = self.take(wish, answer.json["lease"], LATER)
                 self.later.append(held.start - self.site.now())
                 return
         self.answers[wish.way, REFUSED] += 1
@@ -123,9 +132,9 @@ class People:
             if each["lease_id"] is None:
                 self.answers[wish.way, REFUSED] += 1
             else:
-                self._take(wish, self._send(wish, "GET", f"/leases/{each['lease_id']}").json["lease"])
+                self.take(wish, self.send(wish, "GET", f"/leases/{each['lease_id']}").json["lease"])
 
-    def _take(self, wish: Wish, lease: Mapping[str, Any], granted: str = GRANTED) -> Held:
+    def take(self, wish: Wish, lease: Mapping[str, Any], granted: str = GRANTED) -> Held:
         """Note a lease that was granted, or that waits; plan what is done about it before it starts."""
         waits = lease["status"] == LeaseStatus.IN_PROGRESS
         self.answers[wish.way, KEPT if waits else granted] += 1
@@ -150,6 +159,8 @@ class People:
             begin = max(start, self.site.now())
             self.busy[lease_id] = begin + timedelta(seconds=held.wish.ran)
             self.site.agenda.at(begin + BOOTS_AFTER, partial(self._boot, held))
+            if held.wish.way != CLAIM:
+                self.lenders.started(held, self.busy[lease_id])
         if not held.wish.ending.ahead:
             self._plan(held)
 
@@ -164,13 +175,13 @@ class People:
         # A lease that nobody used has ended before anybody looks, and one that has ended can only be renamed.
         # A flexible lease may have started by now, if it was moved.
         over = (400,) if "no_show_seconds" in held.wish.reservation or held.wish.slack is not None else ()
-        answer = self._send(held.wish, method, f"/leases/{held.id}", body)
+        answer = self.send(held.wish, method, f"/leases/{held.id}", body)
         self.site.expect(answer, 200, 204, 404, 409, *over)
         self.answers[ending.name, "done" if answer.status_code < 300 else REFUSED] += 1
 
     def _boot(self, held: Held) -> None:
         """Boot a server on each reservation of a lease, if it is still active."""
-        lease = self._send(held.wish, "GET", f"/leases/{held.id}")
+        lease = self.send(held.wish, "GET", f"/leases/{held.id}")
         if lease.status_code != 200 or lease.json["lease"]["status"] != LeaseStatus.ACTIVE:
             return
         whole = held.wish.reservation["resource_type"] == HOST
@@ -184,6 +195,7 @@ class People:
                     partial(self.site.world.cloud.servers.delete, server.id),
                 )
 
-    def _send(self, wish: Wish, method: str, path: str, body: Any = None, version: str = VERSION) -> Any:
+    def send(self, wish: Wish, method: str, path: str, body: Any = None, version: str = VERSION) -> Any:
+        """Send a request as the user of a wish."""
         roles = "admin,member,reader" if wish.gives_back else "member,reader"
         return self.site.ask((f"user-{wish.user}", wish.project, roles), method, path, body, version=version)

@@ -34,6 +34,7 @@ SMALL: Final = 2
 """Jobs of so many hosts may as well run on instances, or come every day."""
 SERIES: Final = "series"
 FLEXIBLE: Final = "flexible"
+CLAIM: Final = "claim"
 SLACKS: Final = (6 * HOUR, 12 * HOUR, DAY, 2 * DAY)
 """How much later than they asked for people may begin who are flexible, and have set no deadline."""
 RULES: Final = ("FREQ=DAILY;COUNT=4", "FREQ=WEEKLY;COUNT=3")

@@ -92,18 +92,18 @@ def simulate(
     Without the URL of an empty database it is an SQLite file. The same source, seed and length give the same course.
     """
     with open_site(source.hosts, database_url, part.settings, source.hosts // A_SHARED_ONE_TO) as site:
-        return Simulation(site, source.wishes(seed, part.loose), length, seed).run()
+        return Simulation(site, source.wishes(seed, part.loose), length, seed, part.lending).run()
 
 
 class Simulation:
     """One site, its people and its hosts, over the time of the wishes and until all leases are over."""
 
-    def __init__(self, site: Site, wishes: Iterable[Wish], length: timedelta, seed: int) -> None:
+    def __init__(self, site: Site, wishes: Iterable[Wish], length: timedelta, seed: int, lending: float = 0.0) -> None:
         """Put everything that happens by itself into the agenda; wishes after `length` are left out."""
         self._site, self._begun = site, site.now()
         self._end = self._begun + length
         enrol_machines(site, random.Random(f"machines-{seed}"))
-        people = People(site)
+        people = People(site, lending=lending, seed=seed)
         watch = Watch(site, people)
         hosts, others = troubles_of(site, seed, self._end), others_of(site, seed, self._end)
         fillers = Fillers(site, self._end)

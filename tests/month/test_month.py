@@ -13,12 +13,12 @@ import pytest
 
 from bench.deployment import HOST
 from bench.month import compared, rows_of
-from bench.simulation.endings import ENDINGS
+from bench.simulation.endings import AS_PROMISED, ENDINGS
 from bench.simulation.hosts import TROUBLES
 from bench.simulation.lateness import FAILED_TRY, GAVE_UP, GRANTED_AFTER_WAITING, STARTED
-from bench.simulation.parts import ASLEEP, FILLED
+from bench.simulation.parts import ASLEEP, LENT
 from bench.simulation.people import GRANTED, KEPT, REFUSED
-from bench.simulation.plan import FLEXIBLE, HOUR, WAYS, Wish
+from bench.simulation.plan import CLAIM, FLEXIBLE, HOUR, WAYS, Wish
 from bench.simulation.simulation import A_SHARED_ONE_TO, Simulation, simulate
 from bench.simulation.site import SETTINGS, open_site
 from bench.simulation.source import generated
@@ -37,7 +37,6 @@ HOSTS = 24
 HOURS = 30
 PIECE = generated(seed=SEED, jobs=200, hosts=HOSTS, days=HOURS / 24)
 ONE = {**HOST, "min": 1, "max": 1}
-(AS_PROMISED,) = (each for each in ENDINGS if each.name == "as promised")
 
 
 def no_lease_starts_late_and_no_audit_finds_anything(report: Report) -> None:
@@ -131,8 +130,8 @@ def test_no_lease_starts_late_because_hosts_sleep() -> None:
     assert rows["month-asleep: wakes of each host and day"] > 0.1
 
 
-def test_fillers_use_what_is_idle_and_delay_no_lease() -> None:
-    report = simulate(PIECE, SEED, timedelta(hours=HOURS / 2), FILLED.with_spares(2))
+def test_fillers_and_claims_use_what_is_idle_and_delay_no_lease() -> None:
+    report = simulate(PIECE, SEED, timedelta(hours=HOURS / 2), LENT.with_spares(2))
     assert report.problems == [], f"seed {SEED}"
     rows = {row.name: row for row in rows_of(report, "month-filled")}
     for what in (
@@ -148,13 +147,14 @@ def test_fillers_use_what_is_idle_and_delay_no_lease() -> None:
     assert report.fillers.reasons["A lease needs its host."], report.fillers.reasons
     assert report.people.answers[FLEXIBLE, GRANTED] >= 5, report.people.answers
     assert report.watch.counts[FLEXIBLE, STARTED], report.watch.counts
+    assert report.people.answers[CLAIM, GRANTED] == report.watch.counts[CLAIM, STARTED] >= 2, report.people.answers
     before = [replace(rows[name], name=name.replace("-filled", "")) for name in rows if "leases and fillers" in name]
     (gain,) = compared([*before, *rows.values()])
     assert (gain.measured, gain.verdict) == (100, "MISSED")
 
 
 def test_the_same_people_ask_for_the_same_in_all_parts_but_for_those_who_are_flexible() -> None:
-    usual, loose = list(PIECE.wishes(SEED)), list(PIECE.wishes(SEED, FILLED.loose))
+    usual, loose = list(PIECE.wishes(SEED)), list(PIECE.wishes(SEED, LENT.loose))
     changed = [(one, other) for one, other in zip(usual, loose, strict=True) if one != other]
     assert {other.way for _, other in changed} == {FLEXIBLE}
     same = ("job", "user", "moment", "length", "ran", "reservation", "ending", "lead", "comes", "stay")

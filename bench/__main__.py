@@ -100,7 +100,7 @@ BENCHMARKS = {
     "lists": Benchmark(lists.run, 420),
     "timeline": Benchmark(timeline.run, 120),
     "console": Benchmark(console.run, 120),
-    "month": Benchmark(month.run, 4_800),
+    "month": Benchmark(month.run, 20_000),
     "start": Benchmark(start.run, 10),
     "binding": Benchmark(binding.run, 240),
     "upstream": Benchmark(upstream.run, 50),

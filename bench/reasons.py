@@ -34,11 +34,19 @@ REASONS: Final[Mapping[str, str]] = {
     ),
 }
 """By the row's name, with `*` as a wildcard."""
+OF_OTHER_PAGES: Final[Mapping[str, str]] = {
+    "month-filled: hosts promised, not used, on average": (
+        "A filler has no host that a lease has, and these are in leases that have started: their owners are done, or "
+        "never came. `month-lent` shows what is left when those who are done lend the rest."
+    ),
+}
+"""The same for pages of one benchmark, whose rows are not in a run of everything."""
 
 
 def reason(row: Row) -> str:
     """Return why the row's budget is missed."""
-    return next((text for name, text in REASONS.items() if fnmatchcase(row.name, name)), NONE_YET)
+    known = {**REASONS, **OF_OTHER_PAGES}
+    return next((text for name, text in known.items() if fnmatchcase(row.name, name)), NONE_YET)
 
 
 def stale(rows: Iterable[Row]) -> list[str]:

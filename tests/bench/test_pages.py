@@ -15,6 +15,7 @@ from bench.peers.page import SPREAD
 from bench.reasons import NONE_YET, REASONS, stale
 from bench.record import Group, Record
 from bench.row import Course, Point, Row
+from bench.simulation.parts import PARTS
 from bench.simulation.utilisation import STATES
 
 if TYPE_CHECKING:
@@ -102,6 +103,26 @@ def test_a_page_of_its_own_has_its_plot_over_time(page: Path, monkeypatch: pytes
     assert [path.name for path in (page.parent / "plots").iterdir()] == ["month.png"]
     results.write_page(run_of(KEPT))
     assert (page.parent / "plots" / "month.png").exists()
+
+
+def test_parts_of_the_month_stand_beside_each_other(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(results.ALONE, "month", page.parent / "MONTH.md")
+    now = [Row(f"now-{n}: granted", 50.0 + n, "%", point=Point("now", "granted", n)) for n in (8, 32)]
+    missed = Row("month-filled: hours", 2.0, "h", 1.5)
+    others = [Row("month: hours", 1.0, "h"), Row("month-filled, retry: kept", 3.0, ""), Row("of no part", 7.0, "s")]
+    results.write_page_alone("month", run_of(*others, missed, *now))
+    text = (page.parent / "MONTH.md").read_text()
+    for line in (
+        f"| what | {PARTS['month'].title} | {PARTS['month-filled'].title} | goal |",
+        "| hours | 1 h | **2 h**, missed | <= 1.5 h |",
+        "| retry: kept |  | 3 |  |",
+        "| what | 8 spares | 32 spares | goal |",
+        "| granted | 58 % | 82 % |  |",
+        "| of no part | 7 s |  |",
+        f"* **{missed.name}.** {NONE_YET}",
+        "(plots/now.png)",
+    ):
+        assert line in text
 
 
 def test_every_layer_of_a_plot_has_a_colour_of_its_own() -> None:

@@ -47,6 +47,7 @@ NEWS: Final = (
 """The events that are counted."""
 LAST: Final = ("month-filled", "month-lent")
 """The parts that have goals over those of the first one."""
+LENGTH: Final = "simulated days"
 SUM: Final = "host hours used, by leases and fillers"
 
 
@@ -67,18 +68,18 @@ def rows_of(report: Report, name: str = "month") -> Iterator[Row]:
 
 
 def compared(rows: Sequence[Row]) -> Iterator[Row]:
-    """Yield what the last parts gain over the first one, where both are there."""
+    """Yield what the last parts gain over the first one, where both are there, of as many days."""
     known = {row.name: row.measured for row in rows}
-    now = known.get(f"month: {SUM}")
+    now, days = known.get(f"month: {SUM}"), known.get(f"month: {LENGTH}")
     for name in LAST:
         here = known.get(f"{name}: {SUM}")
-        if now and here:
+        if now and here and known.get(f"{name}: {LENGTH}") == days:
             what = f"{name}: host hours used as now, of those that are used here"
             yield Row(what, 100 * now / here, "%", 100 / (1 + MORE / 100))
 
 
 def _rows(report: Report, name: str) -> Iterator[Row]:
-    yield Row("month: simulated days", report.utilisation.days, "")
+    yield Row(f"month: {LENGTH}", report.utilisation.days, "")
     yield Row("month: leases that started", sum(_counted(report, STARTED).values()), "")
     yield Row("month: leases that started late", len(report.watch.late), "", 0, exact=True)
     findings = len(report.findings)

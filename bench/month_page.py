@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 HEADS: Final = {
     "month": """
-## The same month, three times
+## The same month, part by part
 
-A cloud of 144 hosts, and as many shared ones as a sixth of that. The same people ask for the same, except that in the
-last part some of those who need not begin at a certain time ask for flexible leases. What this is made of:
-[README.md](README.md#the-simulated-month).
+A cloud of 144 hosts, and as many shared ones as a sixth of that. The same people ask for the same, but with flexible
+leases some of those who need not begin at a certain time ask for these. A claim is a lease of what somebody lends. What
+this is made of: [README.md](README.md#the-simulated-month).
 """,
     "now": f"""
 ## What spares change for those who ask for now

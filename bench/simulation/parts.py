@@ -49,7 +49,7 @@ class Part:
 AS_NOW: Final = Part("as now")
 ASLEEP: Final = Part("with sleep", sleeping(SPARES))
 FILLED: Final = Part("with sleep, fillers and flexible leases", filling(sleeping(SPARES), SPARES), LOOSE)
-LENT: Final = replace(FILLED, title="and who is done lends the rest", lending=LENDING)
+LENT: Final = replace(FILLED, title="as before, and who is done lends the rest", lending=LENDING)
 PARTS: Final = {
     "month": AS_NOW,
     "month-asleep": ASLEEP,

@@ -148,7 +148,7 @@ def test_fillers_and_claims_use_what_is_idle_and_delay_no_lease() -> None:
     assert report.people.answers[FLEXIBLE, GRANTED] >= 5, report.people.answers
     assert report.watch.counts[FLEXIBLE, STARTED], report.watch.counts
     assert report.people.answers[CLAIM, GRANTED] == report.watch.counts[CLAIM, STARTED] >= 1, report.people.answers
-    before = [replace(rows[name], name=name.replace("-filled", "")) for name in rows if "leases and fillers" in name]
+    before = [replace(row, name=row.name.replace("-filled", "")) for row in rows.values()]
     (gain,) = compared([*before, *rows.values()])
     assert (gain.measured, gain.verdict) == (100, "MISSED")
 

@@ -39,6 +39,9 @@ OF_OTHER_PAGES: Final[Mapping[str, str]] = {
         "A filler has no host that a lease has, and these are in leases that have started: their owners are done, or "
         "never came. `month-lent` shows what is left when those who are done lend the rest."
     ),
+    "month-[fl]*: of the host hours that stay idle, those that are on": (
+        "With fillers little more than the spares is idle, and these stay on."
+    ),
 }
 """The same for pages of one benchmark, whose rows are not in a run of everything."""
 

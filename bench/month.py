@@ -96,7 +96,7 @@ def _rows(report: Report, name: str) -> Iterator[Row]:
     for news in NEWS:
         yield Row(f"month: events {news}", report.news[news], "")
     yield from _states(report.utilisation, name)
-    yield from _saved(report)
+    yield from _saved(report, None if name.startswith("now-") else 100 - OFF)
     yield from _fillers(report)
     yield Row("month: simulated in", report.seconds, "s of processor time")
 
@@ -130,8 +130,8 @@ def _now(report: Report, name: str) -> Iterator[Row]:
         yield Row("month: wait until hosts are ready, longest", max(minutes), "min")
 
 
-def _saved(report: Report) -> Iterator[Row]:
-    """Yield what sleeping hosts have saved, if any slept."""
+def _saved(report: Report, budget: float | None) -> Iterator[Row]:
+    """Yield what sleeping hosts have saved, if any slept; `budget` is for what stays on of what is idle."""
     saved = [each for _, each in report.saved]
     if not saved:
         return
@@ -139,14 +139,14 @@ def _saved(report: Report) -> Iterator[Row]:
     off = sum(each.hours_off for each in saved)
     yield Row("month: host hours off", off, "h")
     idle = seen.hours(ASLEEP) + seen.hours(FREE)
-    yield Row("month: of the host hours that stay idle, those that are on", 100 * (1 - off / idle), "%", 100 - OFF)
+    yield Row("month: of the host hours that stay idle, those that are on", 100 * (1 - off / idle), "%", budget)
     yield Row("month: energy saved", sum(each.kwh or 0 for each in saved), "kWh")
     wakes = sum(each.wakes for each in saved)
     yield Row("month: wakes of each host and day", wakes / len(site.hosts) / seen.days, "")
     for what in ("failed_wakes", "called_off", "late_starts"):
-        budget = 0 if what == "late_starts" else None
+        most = 0 if what == "late_starts" else None
         count = sum(getattr(each, what) for each in saved)
-        yield Row(f"month: {what.replace('_', ' ')} of sleeping hosts", count, "", budget, exact=budget is not None)
+        yield Row(f"month: {what.replace('_', ' ')} of sleeping hosts", count, "", most, exact=most is not None)
     yield Row("month: requests that sleeping hosts delay", sum(each.delayed_requests for each in saved), "")
 
 

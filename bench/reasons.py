@@ -39,6 +39,10 @@ OF_OTHER_PAGES: Final[Mapping[str, str]] = {
         "A filler has no host that a lease has, and these are in leases that have started: their owners are done, or "
         "never came. `month-lent` shows what is left when those who are done lend the rest."
     ),
+    "month-lent: hosts promised, not used, on average": (
+        "Leases whose servers may outlive them, or that are released if nobody uses them, cannot be lent; one owner in "
+        "five does not lend, and nobody does for less than half an hour."
+    ),
     "month-[fl]*: of the host hours that stay idle, those that are on": (
         "With fillers little more than the spares is idle, and these stay on."
     ),

@@ -29,6 +29,8 @@ REFUSED: Final = "refused"
 LATER: Final = "granted as soon as hosts are ready"
 READY: Final = re.compile(r" is ready in (\d+) min")
 """What a refusal says if hosts that sleep, or that somebody has to leave first, would do."""
+PATIENCE: Final = 60
+"""Minutes for which those wait at most who have asked for now."""
 TO_READ: Final = 5
 """Minutes that a request asks for beyond that."""
 
@@ -118,7 +120,7 @@ class People:
     def _refused(self, wish: Wish, body: Mapping[str, Any], said: str) -> None:
         """Take what comes in some minutes instead of what is there now, if that is what the refusal says."""
         found = READY.search(said) if wish.way == LeaseType.IMMEDIATE else None
-        if found is not None:
+        if found is not None and int(found[1]) <= PATIENCE:
             again = {**body, "type": LeaseType.SCHEDULED.value, "ready_within_seconds": 60 * (int(found[1]) + TO_READ)}
             answer = self.site.expect(self.send(wish, "POST", "/leases", again, VERSION_1_3), 201, 409)
             if answer.status_code == 201:

@@ -707,6 +707,7 @@ export type LogEventList = {
 
 export type MachineAnswer = {
   host_id: string;
+  resource_type: string;
   hypervisor_hostname: string;
   power_class: string;
   address: string;

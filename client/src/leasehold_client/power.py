@@ -19,6 +19,7 @@ class Machine(AnswerModel):
     """The machine of a host, and where it is between on and off; `failure` says why it is not switched any more."""
 
     host_id: str
+    resource_type: str
     hypervisor_hostname: str
     power_class: str
     address: str

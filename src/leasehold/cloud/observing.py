@@ -42,6 +42,8 @@ if TYPE_CHECKING:
         ServerGroup,
         Servers,
         ServiceReport,
+        Storage,
+        StorageService,
     )
 
 Value = TypeVar("Value")
@@ -83,6 +85,7 @@ class Observation:
                 providers=_Providers(real.providers, _named(self.providers), _named(self.classes), note),
                 networks=_Networks(real.networks, note),
                 server_groups=None,
+                storage=_Storage(real.storage, note),
                 actions=_Actions(None, note),
             )
         )
@@ -174,6 +177,30 @@ class _Hypervisors(_Port["Hypervisors"]):
 
     def _behind(self, service_host: str) -> Sequence[Hypervisor]:
         return [each for each in self._real.list() if each.service_host == service_host]
+
+
+class _Storage(_Port["Storage"]):
+    """Implements `ports.Storage`."""
+
+    def list(self, host: str | None = None) -> Sequence[StorageService]:
+        return self._real.list(host)
+
+    def disable(self, service: str, reason: str) -> None:
+        if any(each.enabled for each in self._named(service)):
+            self._withhold("disable", f"storage service {service} is not disabled: {reason}")
+
+    def enable(self, service: str, *reasons: str) -> None:
+        if any(not each.enabled and each.disabled_reason in reasons for each in self._named(service)):
+            self._withhold("enable", f"storage service {service} is still disabled")
+
+    def held(self, host: str) -> Mapping[str, int]:
+        return self._real.held(host)
+
+    def unplaced(self) -> int:
+        return self._real.unplaced()
+
+    def _named(self, service: str) -> Sequence[StorageService]:
+        return [each for each in self._real.list(service) if each.name == service]
 
 
 def _differences(there: Aggregate, zone: str | None, metadata: Mapping[str, str | None]) -> Iterator[str]:
@@ -476,6 +503,13 @@ class _Networks(_Port["Networks"]):
 if TYPE_CHECKING:
     # Lets mypy check each class against its port, which nothing else does.
     _ports: tuple[
-        type[Hypervisors], type[Aggregates], type[Flavors], type[Servers], type[Images], type[Providers], type[Networks]
+        type[Hypervisors],
+        type[Aggregates],
+        type[Flavors],
+        type[Servers],
+        type[Images],
+        type[Providers],
+        type[Networks],
+        type[Storage],
     ]
-    _ports = (_Hypervisors, _Aggregates, _Flavors, _Servers, _Images, _Providers, _Networks)
+    _ports = (_Hypervisors, _Aggregates, _Flavors, _Servers, _Images, _Providers, _Networks, _Storage)

@@ -511,6 +511,58 @@ class Networks(Protocol):
         """Disassociate and delete a floating IP."""
 
 
+@dataclass(frozen=True, slots=True)
+class StorageService:
+    """A service of the block storage, which keeps volumes or does something else; `name` is `HOST@BACKEND` or a host.
+
+    `at` is when it has last reported, or an operator changed it, by the cloud's clock; `disabled_reason` as of a
+    `ServiceReport`. Services in a `cluster` keep the same volumes.
+    """
+
+    name: str
+    binary: str
+    keeps_volumes: bool
+    zone: str
+    up: bool
+    at: datetime | None
+    enabled: bool = True
+    disabled_reason: str | None = None
+    cluster: str | None = None
+
+    @property
+    def host(self) -> str:
+        """The machine that it runs on; all services with this host run there."""
+        return self.name.partition("@")[0]
+
+
+class Storage(Protocol):
+    """The services of the block storage, and what is on them."""
+
+    def list(self, host: str | None = None) -> Sequence[StorageService]:
+        """Return the services on a host, of whatever kind; None: on all hosts."""
+
+    def disable(self, service: str, reason: str) -> None:
+        """Let no new volume be sent to a service that keeps volumes, with this reason; those that it has stay.
+
+        One that is disabled already stays as it is. Raises CloudPermanentError when there is no such service.
+        """
+
+    def enable(self, service: str, *reasons: str) -> None:
+        """Enable a service that is disabled with exactly one of these reasons; does nothing to any other service.
+
+        Raises CloudPermanentError if it is disabled after that all the same.
+        """
+
+    def held(self, host: str) -> Mapping[str, int]:
+        """Return how many `volumes`, `snapshots` and `groups` there are on all services of a host, in any state."""
+
+    def unplaced(self) -> int:
+        """Return how many volumes and groups may come to any service: they have none yet, or are moved to another.
+
+        One that has none, and has not changed for an hour, does not count: what takes it up looks at services anew.
+        """
+
+
 class Actions(Protocol):
     """What a driver changes outside the other ports; a dry run notes it instead of executing it."""
 
@@ -538,4 +590,5 @@ class Cloud:
     providers: Providers
     networks: Networks
     server_groups: ServerGroups | None
+    storage: Storage = field(kw_only=True)
     actions: Actions = field(default_factory=Performed, kw_only=True)

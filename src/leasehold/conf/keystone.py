@@ -1,8 +1,8 @@
 """How the service logs in to the cloud, and where it finds the cloud's services.
 
 The account comes from the first of these that is filled in: `[cloud]` with keystoneauth's options, Blazar's
-`os_admin_*` options (contract lifecycle §11), `[keystone_authtoken]`. `[nova]`, `[placement]`, `[neutron]` and
-`[glance]` choose the endpoint of each service; `[ironic]` may name an account as well.
+`os_admin_*` options (contract lifecycle §11), `[keystone_authtoken]`. `[nova]`, `[placement]`, `[neutron]`, `[glance]`
+and `[cinder]` choose the endpoint of each service; `[ironic]` may name an account as well.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ SERVICES = {
     "placement": {"service_type": "placement"},
     "neutron": {"service_type": "network", "min_version": "2.0", "max_version": "2.latest"},
     "glance": {"service_type": "image", "min_version": "2.0", "max_version": "2.latest"},
+    "cinder": {"service_type": "block-storage", "min_version": "3.0", "max_version": "3.latest"},
 }
 """Defaults of the services' sections: the type in the catalogue, and the versions whose URL is looked up there."""
 IRONIC, BAREMETAL = "ironic", "baremetal"

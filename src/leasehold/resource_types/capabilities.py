@@ -11,13 +11,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from leasehold.cloud.ports import CloudTransientError
 from leasehold.model.errors import ConflictError
 from leasehold.model.terms.ending import OnEnd
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from leasehold.cloud.ports import Cloud, CloudTransientError, Server, ServiceReport
+    from leasehold.cloud.ports import Cloud, Server, ServiceReport
     from leasehold.conf.settings import CloudSettings
     from leasehold.model.caller import Caller
     from leasehold.model.finding import Finding
@@ -102,7 +103,15 @@ class Placed(Enrollable):
         """Return what uses a resource in the cloud, such as `3 servers`, which keeps it from being removed; or None."""
 
 
-class Movable(Placed):
+class Closable(Capability):
+    """Work of ours may leave a resource closed for everybody."""
+
+    @abstractmethod
+    def reopen(self, cloud: Cloud, attributes: Mapping[str, Any]) -> None:
+        """Open a resource of the reservation pool that a `draw` or a `close` has left closed, and no other one."""
+
+
+class Movable(Placed, Closable):
     """A resource can be shared, so that it serves everybody, and be drawn into the reservation pool again."""
 
     @abstractmethod
@@ -118,10 +127,6 @@ class Movable(Placed):
         """Let a resource serve everybody, with all that runs on it; undoes a `draw` that was not completed."""
 
     @abstractmethod
-    def reopen(self, cloud: Cloud, attributes: Mapping[str, Any]) -> None:
-        """Undo what a `draw` may have left on a resource that is in the reservation pool."""
-
-    @abstractmethod
     def sized_guests(
         self, cloud: Cloud, settings: CloudSettings, resources: Sequence[Resource]
     ) -> Mapping[int, Sequence[Guest]]:
@@ -132,8 +137,16 @@ class Movable(Placed):
         """Return what is free for servers on a shared resource; changes nothing. Raises CloudError."""
 
 
-class Resting(Movable):
-    """A resource can be closed while nobody needs it, so that its machine can be switched off; `reopen` opens it."""
+class StillClosingError(CloudTransientError):
+    """A resource has been closed, and it cannot be said yet whether something comes all the same: ask again soon."""
+
+
+class Resting(Enrollable, Closable):
+    """A resource can be closed while nobody needs it, so that its machine can be switched off; `reopen` opens it.
+
+    Where leases have such resources, the database says which of them are used. Where none can (`Kind.leased`), only
+    `is_used` does.
+    """
 
     @abstractmethod
     def is_used(self, cloud: Cloud, attributes: Mapping[str, Any]) -> bool:
@@ -146,7 +159,7 @@ class Resting(Movable):
     def close(self, cloud: Cloud, attributes: Mapping[str, Any]) -> str | None:
         """Let nothing come to a resource any more; return what is on it, or on its way there, such as `2 servers`.
 
-        None: nothing is, and nothing comes until `reopen`. Raises CloudError.
+        None: nothing is, and nothing comes until `reopen`. Raises CloudError, and StillClosingError.
         """
 
     @abstractmethod

@@ -127,6 +127,9 @@ class Kind(ABC, Generic[R]):
     shared: ClassVar[bool] = True
     """Whether the projects that a lease is shared with use what it has, which has to be open to all of them then."""
 
+    leased: ClassVar[bool] = True
+    """Whether there are reservations of it; otherwise its resources are enrolled for something else, such as sleep."""
+
     healed: ClassVar[bool] = True
     """Whether healing replaces failed resources, and sets the flags; not where the request names its resources."""
 

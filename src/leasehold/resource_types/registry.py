@@ -21,6 +21,7 @@ from leasehold.resource_types.capabilities import (
     Notified,
     Placed,
     Reporting,
+    Resting,
     Surveyed,
     undeclared,
 )
@@ -79,10 +80,13 @@ class ResourceTypes:
 
     def offered(self, name: str) -> ResourceType:
         """Return a type for a new reservation; raises InvalidInputError, which lists the types switched on, if any."""
-        found = self.by_name.get(name)
+        known_ones = {each: type_ for each, type_ in self.by_name.items() if type_.kind.leased}
+        found = known_ones.get(name)
         if found is None:
             what = "switched off" if name in _installed() else "not supported"
-            known = ", ".join(sorted(self.by_name))
+            if name in _installed() and (there := self.find(name)) is not None and not there.kind.leased:
+                what = "not leased: its resources are enrolled only so that their machines can sleep"
+            known = ", ".join(sorted(known_ones))
             instead = f"use one of {known}" if known else "no type is switched on: ask an operator"
             message = f"The resource type {name[:80]!r} is {what}; {instead}."
             raise InvalidInputError(message, field="resource_type")
@@ -127,6 +131,10 @@ class ResourceTypes:
         """Return the types of which resources can be shared, and their drivers, switched on or not."""
         return [(each, each.driver) for each in self._usable() if isinstance(each.driver, Movable)]
 
+    def resting(self) -> Sequence[tuple[ResourceType, Resting]]:
+        """Return the types whose resources can sleep, and their drivers, switched on or not."""
+        return [(each, each.driver) for each in self._usable() if isinstance(each.driver, Resting)]
+
     def lends(self, resource_type: str) -> bool:
         """Say whether reservations of a type can lend what they have; not if the plugin cannot be used."""
         found = self.find(resource_type)
@@ -158,8 +166,8 @@ class ResourceTypes:
         return [each for each in found if each is not None]
 
     def pools(self) -> frozenset[str]:
-        """Return the pools of the types that are switched on."""
-        return frozenset(each.kind.pool for each in self.by_name.values())
+        """Return the pools of the types that can be used, switched on or not: resources of each can be enrolled."""
+        return frozenset(each.kind.pool for each in self._usable())
 
     def using(self, pools: Collection[str]) -> frozenset[str]:
         """Return the types that use one of these pools, switched on or not."""
@@ -213,8 +221,8 @@ class ResourceTypes:
         return found is not None and isinstance(found.driver, GivingUp)
 
     def schemas(self) -> Mapping[str, type[BaseModel]]:
-        """Return the request shape of every type that is switched on, for the OpenAPI document."""
-        return {name: each.kind.schema for name, each in self.by_name.items()}
+        """Return the request shape of every type that is switched on and leased, for the OpenAPI document."""
+        return {name: each.kind.schema for name, each in self.by_name.items() if each.kind.leased}
 
     def descriptions(self) -> Mapping[str, type[RequestBody]]:
         """Return what enrols a resource, for every type that is switched on and has resources of its own."""

@@ -57,6 +57,7 @@ def test_a_machine_is_described_and_forgotten(operator: Client, host: str, machi
     found = operator.ask("GET", machine).json["machine"]
     assert found == {
         "host_id": host,
+        "resource_type": "physical:host",
         "hypervisor_hostname": "cmp-01",
         **MACHINE,
         "kept_on": False,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 ALL = "flavor:instance, physical:host, virtual:floatingip, virtual:instance"
+SLEEPS_ONLY = "its resources are enrolled only so that their machines can sleep"
 NONE = "no type is switched on: ask an operator."
 BROKEN = """
 class Broken:
@@ -94,7 +95,7 @@ def start_with(tmp_path: Path) -> Callable[..., str]:
 def test_the_types_of_a_new_installation_are_found_by_their_names(types: ResourceTypes) -> None:
     assert set(types.by_name) == {"physical:host", "virtual:instance", "flavor:instance", "virtual:floatingip"}
     assert all(types.get(name).name == name for name in types.by_name)
-    assert types.pools() == {"hosts", "floatingips"}
+    assert types.pools() == {"hosts", "floatingips", "storage"}
     assert set(types.schemas()) == set(types.by_name)
 
 
@@ -111,6 +112,10 @@ def test_only_the_types_that_are_asked_for_are_loaded() -> None:
         (["virtual:floatingip"], "physical:host", "'physical:host' is switched off; use one of virtual:floatingip."),
         ([], "physical:host", f"'physical:host' is switched off; {NONE}"),
         ([], "virtual:machine", f"'virtual:machine' is not supported; {NONE}"),
+        *(
+            (names, "storage:host", f"'storage:host' is not leased: {SLEEPS_ONLY}; use one of physical:host.")
+            for names in (["physical:host"], ["physical:host", "storage:host"])
+        ),
     ],
 )
 def test_a_type_that_is_not_offered_is_refused_with_what_to_do(
@@ -128,7 +133,7 @@ def test_a_type_that_is_switched_off_serves_the_reservations_it_has(types: Resou
     without = load_types(["virtual:floatingip"])
     assert types.view(part) == without.view(part) == shown
     assert without.get("physical:host") is without.get("physical:host")
-    assert without.pools() == {"floatingips"}
+    assert without.pools() == types.pools()
     assert set(without.schemas()) == {"virtual:floatingip"}
 
 

@@ -15,6 +15,7 @@ from leasehold.cloud.openstack.placement import OpenStackProviders
 from leasehold.cloud.openstack.rest import ServiceClient
 from leasehold.cloud.openstack.server_groups import OpenStackServerGroups
 from leasehold.cloud.openstack.servers import OpenStackServers
+from leasehold.cloud.openstack.storage import OpenStackStorage
 from leasehold.cloud.ports import Cloud
 
 if TYPE_CHECKING:
@@ -42,4 +43,5 @@ def openstack_cloud(conf: cfg.ConfigOpts) -> OpenStackCloud:
         providers=OpenStackProviders(ServiceClient(connections, "placement")),
         server_groups=OpenStackServerGroups(nova),
         networks=OpenStackNetworks(ServiceClient(connections, "neutron")),
+        storage=OpenStackStorage(ServiceClient(connections, "cinder")),
     )

@@ -52,13 +52,15 @@ class _BlipError(CloudTransientError):
 class ServiceClient:
     """A client of one service; messages call it `name`. With a `token`, it calls as the token's user.
 
-    `media_type` is that of the bodies that it sends; JSON without one.
+    `media_type` is that of the bodies that it sends; JSON without one. A call may take `timeout` seconds, None: as long
+    as is configured.
     """
 
     connections: Connections = field(repr=False)
     name: str
     token: str | None = field(default=None, repr=False)
     media_type: str | None = None
+    timeout: float | None = None
 
     def as_user(self, token: str) -> ServiceClient:
         """Return a client of the same service that calls as the token's user."""
@@ -175,6 +177,8 @@ class ServiceClient:
         try:
             who: dict[str, Any] = {"authenticated": False} if self.token else {}
             who["headers"] = {**({"X-Auth-Token": self.token} if self.token else {}), **_trace()}
+            if self.timeout is not None:
+                who["timeout"] = self.timeout
             if self.media_type:
                 who["headers"]["Content-Type"] = self.media_type
             with self.connections.place(self.name, call):

@@ -17,6 +17,7 @@ from leasehold.cloud.sandbox.networks import SandboxNetworks
 from leasehold.cloud.sandbox.placement import SandboxProviders
 from leasehold.cloud.sandbox.port import utc_now
 from leasehold.cloud.sandbox.servers import SandboxServers
+from leasehold.cloud.sandbox.storage import SandboxStorage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +35,7 @@ VERBS: tuple[str, ...] = tuple(
         SandboxImages,
         SandboxProviders,
         SandboxNetworks,
+        SandboxStorage,
         SandboxActions,
         SandboxMachines,
     )
@@ -53,6 +55,7 @@ class SandboxCloud(Cloud):
     images: SandboxImages
     providers: SandboxProviders
     networks: SandboxNetworks
+    storage: SandboxStorage
     machines: SandboxMachines
     faults: Faults
 
@@ -74,6 +77,7 @@ def sandbox(engine: Engine, *, clock: Callable[[], datetime] = utc_now, faults_i
         networks=SandboxNetworks(engine, faults, clock=clock),
         machines=SandboxMachines(engine, faults, clock=clock),
         server_groups=None,
+        storage=SandboxStorage(engine, faults, clock=clock),
         actions=SandboxActions(engine, faults, clock=clock),
         faults=faults,
     )

@@ -8,9 +8,9 @@ from sqlalchemy import bindparam, delete, insert, or_, select, update
 
 from leasehold.cloud.ports import CloudPermanentError, Hypervisor, ServiceReport
 from leasehold.cloud.sandbox.faults import verb
-from leasehold.cloud.sandbox.machines import IS_UP
+from leasehold.cloud.sandbox.machines import IS_UP, SETTLES
 from leasehold.cloud.sandbox.port import Port
-from leasehold.cloud.sandbox.tables import disabled_services, hypervisors, machines
+from leasehold.cloud.sandbox.tables import disabled_services, hypervisors
 from leasehold.db.engine import reading, writing
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ _ROWS = (
     .select_from(hypervisors)
     .outerjoin(disabled_services, disabled_services.c.service_host == hypervisors.c.service_host)
 )
-_SETTLES = select(machines.c.settles_at).where(machines.c.service_host == bindparam("host"))
 _ALL = _ROWS.order_by(hypervisors.c.id)
 _BY_NAME = _ROWS.where(hypervisors.c.hypervisor_hostname == bindparam("reference"))
 _BY_NAME_OR_ID = _ROWS.where(
@@ -101,7 +100,7 @@ class SandboxHypervisors(Port):
         """Return now as the last report of a host that is up, and when its machine stopped of another one."""
         with reading(self.engine) as connection:
             row = self._row(connection, service_host)
-            stopped = connection.execute(_SETTLES, {"host": service_host}).scalar()
+            stopped = connection.execute(SETTLES, {"host": service_host}).scalar()
         if row is None:
             return ServiceReport(up=False, at=None)
         return ServiceReport(bool(row["up"]), self.clock() if row["up"] else stopped, _reason(row))

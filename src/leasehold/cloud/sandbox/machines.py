@@ -5,28 +5,40 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, bindparam, exists, insert, or_, select, update
+from sqlalchemy import and_, bindparam, exists, insert, or_, select, union, update
 
 from leasehold.cloud.ports import CloudPermanentError
 from leasehold.cloud.sandbox.faults import verb
 from leasehold.cloud.sandbox.port import Port
-from leasehold.cloud.sandbox.tables import hypervisors, machines
+from leasehold.cloud.sandbox.tables import hypervisors, machines, storage_services
 from leasehold.db.engine import reading, writing
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from sqlalchemy import Connection, Row
+    from sqlalchemy import ColumnElement, Connection, Row
 
 _RUNS = or_(
     and_(machines.c.is_on, machines.c.settles_at <= bindparam("now")),
     and_(~machines.c.is_on, machines.c.settles_at > bindparam("now")),
 )
-_STOPPED = exists().where(machines.c.service_host == hypervisors.c.service_host, ~_RUNS)
-IS_UP = and_(hypervisors.c.up, ~_STOPPED)
+
+
+def runs(host: ColumnElement[str]) -> ColumnElement[bool]:
+    """Return the condition that the machine of a host is on at `now`, and has booted."""
+    return ~exists().where(machines.c.service_host == host, ~_RUNS)
+
+
+IS_UP = and_(hypervisors.c.up, runs(hypervisors.c.service_host))
 """True for hosts that work, whose machines are on at `now` and have booted."""
 _ROW = select(machines).where(machines.c.service_host == bindparam("host"))
-_KNOWN = select(hypervisors.c.id).where(hypervisors.c.service_host == bindparam("host"))
+_KNOWN = union(
+    select(hypervisors.c.service_host).where(hypervisors.c.service_host == bindparam("host")),
+    select(storage_services.c.host).where(storage_services.c.host == bindparam("host")),
+    select(machines.c.service_host).where(machines.c.service_host == bindparam("host")),
+)
+SETTLES = select(machines.c.settles_at).where(machines.c.service_host == bindparam("host"))
+"""Until when a machine boots or shuts down, or since when it does no more."""
 
 
 class SandboxMachines(Port):

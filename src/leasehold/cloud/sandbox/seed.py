@@ -94,6 +94,9 @@ FLAVORS: tuple[Flavor, ...] = (
     Flavor("g1.large", "g1.large", 4, 16384, 80, public=True, extra_specs=_GPU_SPECS),
 )
 
+STORAGE: tuple[str, ...] = ("stor-01@hdd", "stor-01@ssd", "stor-02@hdd", "stor-03@hdd")
+"""The services that keep volumes, on three machines."""
+
 SUGGESTED_HOSTS: tuple[tuple[str, Mapping[str, str]], ...] = tuple(
     (host.hypervisor_hostname, dict(host.properties)) for host in HOSTS
 )
@@ -115,6 +118,8 @@ def plant(engine: Engine) -> None:
             return
         connection.execute(insert(tables.state), {"name": _PLANTED, "value": 1})
         _add_hosts(connection, HOSTS)
+        services = [{"name": name, "host": name.partition("@")[0], "zone": "zone-a"} for name in STORAGE]
+        connection.execute(insert(tables.storage_services), services)
         connection.execute(insert(tables.aggregates), [{"name": FREEPOOL, "zone": None, "metadata": {}}])
         connection.execute(insert(tables.flavors), [_flavor_row(flavor) for flavor in FLAVORS])
         connection.execute(insert(tables.networks), {"id": NETWORK_ID, "name": "public"})

@@ -88,6 +88,26 @@ machines = _table(
 One that is stuck accepts every command and does nothing. A host without a row is on.
 """
 
+storage_services = _table(
+    "storage_services",
+    Column("name", NAME, primary_key=True),
+    Column("host", NAME, nullable=False),
+    Column("zone", NAME, nullable=False),
+    Column("disabled_reason", Text),
+    Index("ix_sandbox_storage_services_host", "host"),
+)
+"""The services that keep volumes, each on a machine; one with a reason is disabled."""
+
+volumes = _table(
+    "volumes",
+    Column("id", BigKey, primary_key=True, autoincrement=True),
+    Column("service", NAME),
+    Column("moves", Boolean, nullable=False),
+    Column("changed_at", UtcDateTime, nullable=False),
+    counted=True,
+)
+"""Volumes, and on which service each is, none yet: NULL. One that `moves` goes nobody knows where."""
+
 aggregates = _table(
     "aggregates",
     Column("id", BigKey, primary_key=True, autoincrement=True),

@@ -43,6 +43,7 @@ class MachineAnswer(TypedDict):
     """
 
     host_id: str
+    resource_type: str
     hypervisor_hostname: str
     power_class: str
     address: str
@@ -150,6 +151,7 @@ def _show(found: MachineNow) -> MachineAnswer:
         MachineAnswer,
         found.machine,
         host_id=found.resource.id,
+        resource_type=found.resource.type,
         hypervisor_hostname=found.resource.label,
         stage=found.stage,
         since=found.since,

@@ -110,7 +110,8 @@ def set_machine(service: Service, ident: str, power_class: str, address: str, *,
     new = Machine(host.number, power_class, address, kept_on)
 
     def work(connection: Connection) -> None:
-        lock(connection, {host.type_.kind.pool}, service.now)
+        # All of them: no two hosts get one address, of whatever type they are.
+        lock(connection, {type_.kind.pool for type_, _ in resting(service).values()}, service.now)
         before = find_machine(connection, host.number)
         moved = before is not None and (before.power_class, before.address) != (power_class, address)
         sleep = open_sleeps(connection, host.number).get(host.number)

@@ -15,6 +15,7 @@ from leasehold.cloud.ports import CloudError
 from leasehold.db.resources.resource import resources_by_number
 from leasehold.db.resources.use import Use, use_of
 from leasehold.features.power.drivers import NoPower, load_power
+from leasehold.features.power.looks import Looks
 from leasehold.features.power.managed import Managed
 from leasehold.features.power.metrics import show_margins
 from leasehold.features.power.model import Stage, margin
@@ -28,7 +29,7 @@ from leasehold.leasing.waiting.wanted import wanted_by_waiting
 from leasehold.model.errors import some_of
 from leasehold.model.properties import matches
 from leasehold.model.resource import Health
-from leasehold.resource_types.capabilities import Resting
+from leasehold.resource_types.capabilities import StillClosingError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from leasehold.features.power.port import Power
     from leasehold.leasing.service import Service
     from leasehold.model.resource import Resource
+    from leasehold.resource_types.capabilities import Resting
     from leasehold.resource_types.registry import ResourceType
 
 log = logging.getLogger(__name__)
@@ -77,8 +79,7 @@ def known(service: Service, connection: Connection) -> Known:
 
 def resting(service: Service) -> dict[str, tuple[ResourceType, Resting]]:
     """Return by name the types whose resources can sleep, with their drivers."""
-    types = service.types.movable()
-    return {type_.name: (type_, driver) for type_, driver in types if isinstance(driver, Resting)}
+    return {type_.name: (type_, driver) for type_, driver in service.types.resting()}
 
 
 def margins(connection: Connection, settings: PowerSettings) -> dict[str, timedelta]:
@@ -95,11 +96,11 @@ class Rounds:
 
     service: Service
     _powers: dict[str, Power] = field(default_factory=dict)
-    _used_at: dict[int, datetime] = field(default_factory=dict)
-    """When hosts that nothing is promised on were seen with servers: they are idle only from then on."""
+    _looks: Looks = field(init=False)
     _managed: Managed = field(init=False)
 
     def __post_init__(self) -> None:
+        self._looks = Looks(self.service.cloud)
         self._managed = Managed(self._settings.classes, self.service.cloud)
 
     def run(self, _stopping: Event | None = None) -> None:
@@ -169,6 +170,7 @@ class Rounds:
         service, settings, now = self.service, self._settings, self.service.now()
         with service.db.reading() as connection:
             uses, awake = use_of(connection, list(found.machines), now), awake_since(connection)
+        self._looks.look(found.hosts, now)
         wanted = wanted_by_waiting(service, {each.type_.kind.pool for each in found.hosts.values()})
         candidates = [
             replace(
@@ -187,21 +189,10 @@ class Rounds:
                 log.info("%s wakes up.", found.hosts[number].resource.label)
         for number in planned.sleep:
             machine_class = settings.named(found.machines[number].power_class)
-            if machine_class is not None and not self._is_used(found.hosts[number], now):
+            if machine_class is not None and not self._looks.is_used(found.hosts[number], now):
                 takes = times[machine_class.name] + machine_class.shut_down + UNNOTICED + settings.every
                 if put_to_sleep(service, found.hosts[number], machine_class.name, takes, settings.least_off):
                     log.info("%s is to sleep.", found.hosts[number].resource.label)
-
-    def _is_used(self, host: Host, now: datetime) -> bool:
-        """Say whether something is on a host, so that hosts with preemptible servers are not closed for nothing."""
-        try:
-            used = host.driver.is_used(self.service.cloud, host.resource.attributes)
-        except CloudError as error:
-            log.warning("Whether %s is used is not known: %s", host.resource.label, error)
-            return True
-        if used:
-            self._used_at[host.number] = now
-        return used
 
     def _adopt(self, found: Known, times: Mapping[str, timedelta]) -> None:
         """Wake those that are closed because they sleep, although the database, which went back, does not know that."""
@@ -229,15 +220,16 @@ class Rounds:
         takes, switchable = times.get(machine.power_class, timedelta(0)), machine.power_class in times
         kept = machine.kept_on or machine.failure is not None or not switchable
         kept = kept or (settings.keep_on is not None and matches(settings.keep_on, each.values.get))
-        seen = (use.idle_since, each.created_at, self._used_at.get(number))
+        seen = (use.idle_since, each.created_at, self._looks.used_at.get(number))
+        used = use.used or self._looks.in_use.get(number, not (host.type_.kind.leased or sleep))
         return Candidate(
             number=number,
             stage=Stage.ON if sleep is None else sleep.stage,
             takes=takes if sleep is None else max(sleep.takes, takes),
-            group=tuple(str(each.values.get(name, "")) for name in settings.spares_by),
+            group=(each.pool, *(str(each.values.get(name, "")) for name in settings.spares_by)),
             able=host.able and not kept,
             next_start=use.next_start,
-            idle_since=None if use.used else max((moment for moment in seen if moment is not None), default=None),
+            idle_since=None if used else max((moment for moment in seen if moment is not None), default=None),
             on_since=on_since,
             trouble=sleep is not None
             and sleep.stage is Stage.WAKING
@@ -280,6 +272,8 @@ def _attempt(step: Step) -> None:
     """Do what a sleep needs next; what fails is done again in the next round."""
     try:
         step.go_on()
+    except StillClosingError as error:
+        log.info("%s does not go on yet (%s): %s", step.label, step.sleep.stage, error)
     except (CloudError, PowerError) as error:
         log.warning("%s does not go on yet (%s): %s", step.label, step.sleep.stage, error)
     except Exception:

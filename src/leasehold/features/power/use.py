@@ -17,6 +17,7 @@ from leasehold.features.power.model import LONGEST_REASON, Outcome, Stage
 from leasehold.features.power.store import add_sleep, change_sleep, find_machine, open_sleeps, put_machine
 from leasehold.leasing.resources.readiness import decide_about, put_readiness
 from leasehold.model.resource import Health, Readiness
+from leasehold.resource_types.capabilities import Placed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +59,8 @@ def put_to_sleep(service: Service, host: Host, power_class: str, takes: timedelt
     def work(locks: Locks, now: Host) -> bool:
         use = use_of(locks.connection, [host.number], locks.now).get(host.number, Use())
         soon = use.next_start is not None and use.next_start < locks.now + takes + least_off
-        task = work_of(locks.connection, host.driver.task, host.resource.id)
+        driver = host.driver
+        task = work_of(locks.connection, driver.task, host.resource.id) if isinstance(driver, Placed) else None
         busy = task is not None and task.busy(locks.now)
         if not now.able or use.used or soon or busy or open_sleeps(locks.connection, host.number):
             return False

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.model.errors import some_of
 from leasehold.resource_types.attempts import do_all
-from leasehold.resource_types.capabilities import Resting
+from leasehold.resource_types.capabilities import Movable, Resting
 from leasehold.resource_types.host.enrolment import DRAWS, SLEEPS, HostEnrolment, said_servers
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def _shut(cloud: Cloud, attributes: Mapping[str, Any], reason: str) -> tuple[Seq
     return cloud.servers.on_host(host), foreign
 
 
-class HostDrawing(HostEnrolment, Resting):
+class HostDrawing(HostEnrolment, Movable, Resting):
     """How hosts get into the reservation pool, and out of it; and how they are closed while their machines are off."""
 
     def draw(self, cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any]) -> str | None:

@@ -13,12 +13,15 @@ if TYPE_CHECKING:
 
     from leasehold_client.power import Machine
 
+_COMPUTE = "physical:host"
 Table = tuple[tuple[str, ...], list[tuple[object, ...]]]
 Fields = tuple[tuple[str, ...], tuple[object, ...]]
 
 
 def _add_host(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("host", metavar="HOST", help="ID or name of a host")
+    about = f"such as storage:host; default: {_COMPUTE}"
+    parser.add_argument("--type", dest="resource_type", default=_COMPUTE, metavar="<type>", help=about)
 
 
 class _OfHost(Talking):
@@ -29,7 +32,9 @@ class _OfHost(Talking):
 
     def ident(self, options: argparse.Namespace) -> str:
         """Return the id of the host that is named."""
-        return self.client.hosts.find(options.host).id
+        if options.resource_type == _COMPUTE:
+            return self.client.hosts.find(options.host).id
+        return self.client.resources.find(options.resource_type, options.host).id
 
 
 class _ShowsMachine(_OfHost, TalkingShow):
@@ -40,6 +45,7 @@ class _ShowsMachine(_OfHost, TalkingShow):
         return fields(
             {
                 "host": found.hypervisor_hostname,
+                "type": found.resource_type,
                 "class": found.power_class,
                 "address": found.address,
                 "kept on": found.kept_on,
@@ -59,6 +65,7 @@ class ListMachines(TalkingLister):
         rows: list[tuple[object, ...]] = [
             (
                 each.hypervisor_hostname,
+                each.resource_type,
                 each.power_class,
                 each.address,
                 each.stage,
@@ -67,7 +74,7 @@ class ListMachines(TalkingLister):
             )
             for each in self.client.power.list()
         ]
-        return ("host", "class", "address", "stage", "ready", "failure"), rows
+        return ("host", "type", "class", "address", "stage", "ready", "failure"), rows
 
 
 class ShowMachine(_ShowsMachine):

@@ -7,7 +7,7 @@ from alembic import op
 
 from leasehold.db.migrations.steps import MOMENT, make_table
 
-revision = "0071"
+revision = "0070"
 down_revision = "0069"
 
 

@@ -123,7 +123,8 @@ class Refusal:
     def _wait(self) -> str:
         if self.delay is None or self.delay.ready_in is None:
             return ""
-        text = f" What would do is ready in {-(-self.delay.ready_in // _MINUTE)} min."
+        hours, minutes = divmod(-(-self.delay.ready_in // _MINUTE), 60)
+        text = f" What would do is ready in {f'{hours} h ' if hours else ''}{minutes} min."
         if self.ready_within is None:
             return f"{text} Ask for a start some minutes after that."
         return f"{text} To get it then, send ready_within_seconds {int(self.ready_within.total_seconds())} as well."

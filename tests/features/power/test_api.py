@@ -157,7 +157,7 @@ def test_what_sleeping_hosts_delay_is_counted_once_and_said(
     also: tuple[dict[str, Any], ...] = ({}, {"dry_run": True}, {"ready_within_seconds": 60})
     refused = [member.ask("POST", "/v1/leases", WANTED | more) for more in also]
     assert [each.status_code for each in refused] == [409] * 3
-    assert all("asleep: ready in 1" in each.json["error_message"] for each in refused)
+    assert all("What would do is ready in 1" in each.json["error_message"] for each in refused)
     within = refused[0].json["details"]["ready_within_seconds"]
     never = member.ask("POST", "/v1/leases", WANTED | {"reservations": [hosts(2)]})
     assert (never.status_code, "ready_within_seconds" in never.json["details"]) == (409, False)

@@ -67,7 +67,7 @@ def test_a_wait_of_hours_is_said_in_hours(site: Night) -> None:
     now = (site.world.now() - site.world.hour(0)) / timedelta(hours=1)
     site.world.lease(hosts(4), start=now + 1, end=now + 5)
     with pytest.raises(NotEnoughError, match=r"What would do is ready in 5 h \d+ min\."):
-        site.world.lease(hosts(1), start=now, end=now + 2)
+        site.world.lease(hosts(1), start=now, end=now + 0.95)
 
 
 def test_a_refusal_says_when_it_is_ready_and_what_to_send(site: Night) -> None:

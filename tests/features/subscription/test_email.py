@@ -58,6 +58,19 @@ ALARM = {
     "reason": None,
 }
 SERVER = {"server_id": "s7", "server_name": "spot", "project_id": "p", "ends_at": "2031-05-01T10:00:00+00:00"}
+FILLER = {
+    "id": "f1",
+    "name": "sweep",
+    "project_id": "p",
+    "user_id": "u",
+    "host": {
+        "id": "h1",
+        "state": "leaving",
+        "guaranteed_until": "2031-05-01T10:00:00+00:00",
+        "leaves_at": "2031-05-01T10:00:00+00:00",
+        "reason": "A lease needs its host.",
+    },
+}
 RESOURCE = {"id": "7", "resource_type": "physical:host", "name": "cmp-01", "health": "failed"}
 
 
@@ -83,6 +96,8 @@ def event(kind: str = "lease.create", **payload: Any) -> LogEvent:
         return LogEvent(where, kind, NOW, None, None, "physical:host", "7", {**RESOURCE, **payload})
     if kind.startswith("capacity."):
         return LogEvent(where, kind, NOW, "p", None, None, None, {**ALARM, **payload})
+    if kind.startswith("filler."):
+        return LogEvent(where, kind, NOW, "p", None, None, None, {**FILLER, **payload})
     if kind.startswith("server."):
         return LogEvent(where, kind, NOW, "p", None, None, None, {**SERVER, **payload})
     return LogEvent(where, kind, NOW, "p", "l1", None, None, {**LEASE, **payload})
@@ -206,9 +221,17 @@ def test_a_failure_is_not_told_as_a_success(word: str, status: str, end: str) ->
 def test_each_type_has_words_of_its_own(kind: str) -> None:
     letter = write_letter(event(kind), subscription(), None)
     assert kind not in letter.subject
-    named = {"lease": "gpu", "capacity": "gpus", "resource": "cmp-01", "server": "spot"}
+    named = {"lease": "gpu", "capacity": "gpus", "resource": "cmp-01", "server": "spot", "filler": "sweep"}
     assert named[kind.partition(".")[0]] in letter.subject
     assert kind in letter.text
+
+
+def test_a_filler_that_has_to_go_is_told_when_and_why() -> None:
+    text = write_letter(event("filler.leaves"), subscription(), None).text
+    assert "The servers on the host end at 2031-05-01T10:00:00+00:00" in text
+    assert "A lease needs its host." in text
+    shorter = write_letter(event("filler.guarantee"), subscription(), None).text
+    assert "Its servers are let be until 2031-05-01T10:00:00+00:00 in any case" in shorter
 
 
 def test_a_question_says_how_to_answer_it() -> None:

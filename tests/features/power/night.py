@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
+    from leasehold.conf.settings import LeaseSettings
     from leasehold.features.power.machines import MachineNow
 
 HOSTS = ("cmp-01", "cmp-02", "cmp-06", "cmp-07")
@@ -93,9 +94,12 @@ def checked(site: Night) -> None:
 
 
 @contextmanager
-def night(where: Path | str, hosts: tuple[str, ...] = HOSTS, **settings: Any) -> Iterator[Night]:
+def night(
+    where: Path | str, hosts: tuple[str, ...] = HOSTS, leases: LeaseSettings = AT_ONCE.leases, **settings: Any
+) -> Iterator[Night]:
     """Yield a service with these hosts, whose machines can all be switched."""
-    with make_service(where, settings=AT_ONCE.having(replace(USUAL, **settings)), hosts=hosts) as world:
+    usual = replace(AT_ONCE, leases=leases).having(replace(USUAL, **settings))
+    with make_service(where, settings=usual, hosts=hosts) as world:
         made = Night(world)
         made.enrol(*hosts)
         yield made

@@ -24,7 +24,7 @@ from leasehold.model.hours import Hours
 from leasehold.model.properties import parse
 from leasehold.model.resource import HOST, Health
 from leasehold.model.terms.lease_type import LeaseType
-from tests.factory import at_call, dies_at, hosts, instances
+from tests.factory import AT_ONCE, at_call, dies_at, hosts, instances
 from tests.features.power.contract import obeys
 from tests.features.power.night import BOOTS, CLASS, HOSTS, SHUTS_DOWN, WAKES, Night, checked, night
 
@@ -441,6 +441,17 @@ def _waits(site: Night, *parts: dict[str, Any], hours: float = 1) -> Lease:
     now = (site.world.now() - site.world.hour(0)) / timedelta(hours=1)
     until = site.world.hour(now + hours + 1)
     return site.world.lease(*parts, start=now, end=now + 1, type=LeaseType.WAITLIST, deadline=until)
+
+
+def test_a_lease_that_waits_gets_hosts_that_are_cleaned_and_prepared_too(tmp_path: Path) -> None:
+    cleaned = replace(
+        AT_ONCE.leases, cleaning_time=timedelta(minutes=20), lead_time_by_type={HOST: timedelta(minutes=5)}
+    )
+    with night(tmp_path, leases=cleaned) as site:
+        site.fall_asleep()
+        lease = _waits(site, hosts(3))
+        site.run_for(minutes=50)
+        assert (site.world.status(lease), len(site.world.holds(lease))) == ("ACTIVE", 3)
 
 
 def test_a_lease_that_waits_in_vain_wakes_nothing(site: Night) -> None:

@@ -57,7 +57,9 @@ def _wanted(
     now: datetime,
 ) -> frozenset[int]:
     """Return what they would get in the time that a look may take; those who come after that want nothing yet."""
-    then = max((view.ready_at or now for view in snapshots.values()), default=now)
+    # What is not ready counts as taken until it is, and so is free after the cleaning time.
+    ready = ((view.ready_at, service.margins.of(pool)) for pool, view in snapshots.items())
+    then = max((at + margin for at, margin in ready if at is not None), default=now)
     views = {pool: view.weighed(FIRST_FIT) for pool, view in snapshots.items()}
     budget, numbers = service.budget().part(service.settings.leases.rebinding_seconds), set[int]()
     for lease, asked in waiting:

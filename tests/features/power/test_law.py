@@ -6,6 +6,7 @@ Machines always boot within the time that is said of them; managers die now and 
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,12 +19,12 @@ from sqlalchemy import func, select
 
 from leasehold.db.tables import allocations
 from leasehold.features.audit.cloud import Pace, audit_cloud
-from leasehold.features.power.machines import wake_machine
+from leasehold.features.power.machines import list_machines, wake_machine
 from leasehold.features.power.store import sleeps
 from leasehold.leasing.reading import queries
 from leasehold.model.errors import LeaseholdError
 from leasehold.model.windows import from_seconds
-from tests.factory import dies_at, hosts, instances
+from tests.factory import AT_ONCE, dies_at, hosts, instances
 from tests.features.power.night import HOSTS, Night, night
 from tests.stateful.audit import audit
 
@@ -59,15 +60,14 @@ class History:
 
     def check(self) -> None:
         """Check that whatever is promised on a host that sleeps begins when it can be ready."""
-        now = self.world.now()
         starts = select(allocations.c.resource_number, func.min(allocations.c.starts_at).label("first"))
         ahead = allocations.c.ends_at > allocations.c.starts_at, allocations.c.released_at.is_(None)
         with self.world.service.db.reading() as connection:
             rows = connection.execute(starts.where(*ahead).group_by(allocations.c.resource_number)).all()
         first = {row.resource_number: from_seconds(row.first) for row in rows}
-        for each in self.world.listed():
-            if each.readiness is not None and each.number in first:
-                assert first[each.number] >= each.readiness.ready_at(now), each
+        for each in list_machines(self.world.service):
+            if each.ready_at is not None and each.resource.number in first:
+                assert first[each.resource.number] >= each.ready_at.replace(microsecond=0), each
 
     def settle(self) -> None:
         """Let everything come to its end, and check that no lease has waited for a machine."""
@@ -132,9 +132,12 @@ class History:
 
 @pytest.mark.timeout(900)
 @settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
-@given(MOVES)
-def test_no_lease_starts_late_and_no_promise_needs_a_host_that_is_off(moves: list[tuple[str, int]]) -> None:
-    with TemporaryDirectory() as folder, night(Path(folder), least_off=timedelta(minutes=1)) as site:
+@given(MOVES, st.sampled_from([0, 0, 5, 20]))
+def test_no_lease_starts_late_and_no_promise_needs_a_host_that_is_off(
+    moves: list[tuple[str, int]], cleaning: int
+) -> None:
+    leases = replace(AT_ONCE.leases, cleaning_time=timedelta(minutes=cleaning))
+    with TemporaryDirectory() as folder, night(Path(folder), leases=leases, least_off=timedelta(minutes=1)) as site:
         history = History(site)
         for what, number in moves:
             history.move(what, number)

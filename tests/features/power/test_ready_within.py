@@ -21,7 +21,7 @@ from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import InvalidInputError, LeaseholdError, NotEnoughError
 from leasehold.model.terms.lease_type import LeaseType
 from leasehold.model.windows import OPEN_END, Window
-from tests.factory import DEMO, hosts, instances
+from tests.factory import AT_ONCE, DEMO, hosts, instances
 from tests.features.power.night import CLASS, HOSTS, WAKES, Night, night
 from tests.stateful.audit import audit
 
@@ -60,6 +60,18 @@ def wish(site: Night, within: timedelta | None, *parts: dict[str, Any], **more: 
 
 def ask(site: Night, within: timedelta | None, *parts: dict[str, Any], **more: Any) -> Lease:
     return create_lease(site.world.service, DEMO, wish(site, within, *parts, **more))
+
+
+@pytest.mark.parametrize("cleaning", [5, 20])
+def test_a_host_that_sleeps_is_clean(cleaning: int, tmp_path: Path) -> None:
+    """It waited for the cleaning time after it was on, although nobody had used it for so long."""
+    with night(tmp_path, leases=replace(AT_ONCE.leases, cleaning_time=timedelta(minutes=cleaning))) as site:
+        site.fall_asleep()
+        with pytest.raises(NotEnoughError, match=rf"ready in {max(11, cleaning + 1)} min\.") as refused:
+            ask(site, timedelta(0))
+        lease = ask(site, timedelta(seconds=refused.value.details["ready_within_seconds"]))
+        site.run_until(lease.window.start)
+        assert site.world.status(lease) == "ACTIVE"
 
 
 def test_a_wait_of_hours_is_said_in_hours(site: Night) -> None:

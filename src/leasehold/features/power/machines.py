@@ -75,9 +75,9 @@ def list_machines(service: Service, number: int | None = None) -> Sequence[Machi
         MachineNow(
             found.machines[each],
             resource := found.hosts[each].resource,
-            found.sleeps.get(each),
+            sleep := found.sleeps.get(each),
             uses.get(each, Use()).next_start,
-            None if resource.readiness is None else resource.readiness.ready_at(now),
+            None if resource.readiness is None or sleep is None else sleep.ready_again(now),
             found.machines[each].failure or settings.missing(found.machines[each].power_class),
         )
         for each in numbers

@@ -89,6 +89,10 @@ class Sleep:
         known = [each for each in (self.off_at, self.woken_at) if each is not None]
         return max(known) if self.woken_at is not None else None
 
+    def ready_again(self, now: datetime) -> datetime:
+        """Return when its host is ready at the latest, if somebody needs it now or did before."""
+        return max((self.woken_at or now) + self.takes, now)
+
     @property
     def stage(self) -> Stage:
         """Where the machine is."""

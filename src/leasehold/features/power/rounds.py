@@ -24,7 +24,7 @@ from leasehold.features.power.plan import Candidate, Conditions, plan
 from leasehold.features.power.port import PowerError
 from leasehold.features.power.step import QUIET_WITHIN, Step
 from leasehold.features.power.store import awake_since, change_sleep, open_sleeps, read_machines, wakes_of
-from leasehold.features.power.use import Host, adopt, expect, put_to_sleep, wake
+from leasehold.features.power.use import Host, adopt, expect, put_to_sleep, readiness_of, wake
 from leasehold.leasing.waiting.wanted import wanted_by_waiting
 from leasehold.model.errors import some_of
 from leasehold.model.properties import matches
@@ -255,11 +255,14 @@ def mind_sleepers(service: Service) -> int:
 
 
 def _keep_margins(service: Service, found: Known, times: Mapping[str, timedelta]) -> None:
-    """Let those that are off promise what their class takes now, if that has become longer."""
+    """Let those that are off promise what their class takes now, if that has become longer, or cleaning shorter."""
     for number, sleep in found.sleeps.items():
-        takes = times.get(sleep.power_class, sleep.takes)
-        if sleep.stage is Stage.ASLEEP and sleep.takes < takes and number in found.hosts:
-            expect(service, found.hosts[number], sleep, takes)
+        host, takes = found.hosts.get(number), max(sleep.takes, times.get(sleep.power_class, sleep.takes))
+        said = None if host is None else host.resource.readiness
+        if host is None or said is None or sleep.stage is not Stage.ASLEEP:
+            continue
+        if sleep.takes < takes or said.takes < readiness_of(service, host, takes).takes:
+            expect(service, host, sleep, takes)
 
 
 def _conditions(settings: PowerSettings) -> Conditions:

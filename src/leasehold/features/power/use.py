@@ -6,6 +6,7 @@ While a host is asleep the calendar lets nothing be promised on it that begins b
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from leasehold.db.allocation import leases_on
@@ -21,7 +22,7 @@ from leasehold.resource_types.capabilities import Placed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
     from sqlalchemy import Connection
 
@@ -53,6 +54,14 @@ class Host:
         return each.reservable and each.health is Health.HEALTHY and each.held_for is None and each.readiness is None
 
 
+def readiness_of(service: Service, host: Host, takes: timedelta, begun: datetime | None = None) -> Readiness:
+    """Return how soon a host that takes so long to wake up is ready, as the calendar counts.
+
+    The calendar lets the cleaning time pass after that. One that sleeps is clean, so it is promised no later for it.
+    """
+    return Readiness(max(timedelta(0), takes - service.margins.of(host.resource.pool)), begun)
+
+
 def put_to_sleep(service: Service, host: Host, power_class: str, takes: timedelta, least_off: timedelta) -> bool:
     """Decide that an idle host sleeps, and say whether it does: something may have been promised on it meanwhile."""
 
@@ -65,7 +74,7 @@ def put_to_sleep(service: Service, host: Host, power_class: str, takes: timedelt
         if not now.able or use.used or soon or busy or open_sleeps(locks.connection, host.number):
             return False
         add_sleep(locks.connection, host.number, power_class, takes, locks.now)
-        put_readiness(locks, now.resource, Readiness(takes), Health.ASLEEP)
+        put_readiness(locks, now.resource, readiness_of(service, host, takes), Health.ASLEEP)
         return True
 
     return _decide(service, host, work, freed=False)
@@ -85,7 +94,7 @@ def adopt(service: Service, host: Host, power_class: str, takes: timedelta) -> b
             change_sleep(locks.connection, failed.id, ready_at=locks.now)
         times = dict.fromkeys(("stopped_at", "off_at", "woken_at", "cycled_at"), locks.now)
         add_sleep(locks.connection, host.number, power_class, takes, locks.now, **times)
-        put_readiness(locks, now.resource, Readiness(takes, locks.now), Health.ASLEEP)
+        put_readiness(locks, now.resource, readiness_of(service, host, takes, locks.now), Health.ASLEEP)
         return True
 
     return _decide(service, host, work, freed=False)
@@ -125,7 +134,8 @@ def expect(service: Service, host: Host, sleep: Sleep, takes: timedelta, **found
         if now.resource.readiness is None or not _is(locks, host, sleep):
             return False
         change_sleep(locks.connection, sleep.id, takes_seconds=int(takes.total_seconds()), **found)
-        put_readiness(locks, now.resource, replace(now.resource.readiness, takes=takes), Health.ASLEEP)
+        readiness = readiness_of(service, host, takes, now.resource.readiness.begun)
+        put_readiness(locks, now.resource, readiness, Health.ASLEEP)
         return True
 
     return _decide(service, host, work, freed=True)

@@ -88,7 +88,7 @@ def test_the_database_says_the_same_of_migrated_tables_and_of_those_of_the_code(
 def test_migrations_make_the_pools(migrated: Engine) -> None:
     with reading(migrated) as connection:
         query = select(pools.c.name, pools.c.generation)
-        assert {tuple(row) for row in connection.execute(query)} == {("floatingips", 0), ("hosts", 0)}
+        assert {tuple(row) for row in connection.execute(query)} == {("floatingips", 0), ("hosts", 0), ("storage", 0)}
 
 
 def test_upgrading_again_changes_nothing(migrated: Engine) -> None:
@@ -167,7 +167,7 @@ def test_an_upgrade_that_broke_off_is_taken_up_again(migrated: Engine) -> None:
     schema.upgrade(migrated)
     with reading(migrated) as connection:
         assert compare_metadata(MigrationContext.configure(connection), all_tables()) == []
-        assert set(connection.scalars(select(pools.c.name))) == {"floatingips", "hosts"}
+        assert set(connection.scalars(select(pools.c.name))) == {"floatingips", "hosts", "storage"}
 
 
 def test_an_upgrade_may_break_off_at_any_statement(empty_engine: Engine) -> None:
@@ -195,9 +195,9 @@ def test_an_upgrade_may_break_off_at_any_statement(empty_engine: Engine) -> None
     with reading(empty_engine) as connection:
         assert compare_metadata(MigrationContext.configure(connection), all_tables()) == []
         for table in (pools, secret_keys, event_log, clock, schema_compatibility):
-            assert len(connection.execute(select(table)).all()) == (2 if table is pools else 1)
+            assert len(connection.execute(select(table)).all()) == (3 if table is pools else 1)
         nonces = connection.scalars(select(pools.c.nonces)).all()
-    assert len({each.removeprefix("0:") for each in nonces if each.startswith("0:")}) == 2
+    assert len({each.removeprefix("0:") for each in nonces if each.startswith("0:")}) == 3
 
 
 def test_the_sandbox_makes_its_own_tables_and_keeps_them(migrated: Engine) -> None:
@@ -221,7 +221,7 @@ def test_what_was_made_without_migrations_is_taken_over(empty_engine: Engine) ->
     schema.upgrade(empty_engine)
     schema.check(empty_engine)
     with reading(empty_engine) as connection:
-        assert set(connection.scalars(select(pools.c.name))) == {"floatingips", "hosts"}
+        assert set(connection.scalars(select(pools.c.name))) == {"floatingips", "hosts", "storage"}
 
 
 def test_downgrading_to_base_leaves_nothing_but_the_version_table_and_an_upgrade_brings_all_back(

@@ -85,5 +85,5 @@ def test_the_pool_of_a_plugin_is_there_when_a_service_has_started(tmp_path: Path
     for _ in range(2):
         subprocess.run([sys.executable, "-c", SERVICE, str(config)], env=environment, check=True, timeout=120)
     with reading(engine) as connection:
-        assert read_pools(connection).keys() == {"hosts", "floatingips", "badges"}
+        assert read_pools(connection).keys() == {"hosts", "floatingips", "storage", "badges"}
     engine.dispose()

@@ -17,7 +17,6 @@ from sqlalchemy import update
 from leasehold.cloud.ports import CloudError
 from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.cloud.sandbox.faults import Fault
-from leasehold.db.pool import ensure_pools
 from leasehold.db.tables import resources
 from leasehold.features.power.machines import set_machine, wake_machine
 from leasehold.features.power.store import sleeps
@@ -74,7 +73,6 @@ class StorageNight(Night):
 @contextmanager
 def storage_night(where: Path, *names: str, compute: tuple[str, ...] = (), **settings: Any) -> Iterator[StorageNight]:
     with make_service(where, settings=AT_ONCE.having(replace(USUAL, **settings)), hosts=compute) as world:
-        ensure_pools(world.service.db, world.service.types.pools())
         made = StorageNight(world)
         made.enrol(*compute)
         made.enrol_storage(*names)

@@ -11,6 +11,7 @@ import requests
 from client.tests.booking import booked
 from client.tests.conftest import ZONE
 from leasehold.cloud.sandbox import seed
+from tests.processes import wait_for
 
 if TYPE_CHECKING:
     from client.tests.conftest import Inside
@@ -58,6 +59,25 @@ def test_flexible_lease_in_pieces(inside: Inside, client: Client) -> None:
     for each in (first, second):
         inside.ok("lease", "delete", each["id"])
     assert client.flexible_leases.list() == []
+
+
+def test_filler(inside: Inside) -> None:
+    create = ("filler", "create", "scan", "--hosts", "1", "--most", "2", "--at-least", "30min")
+    made = inside.ok(*create)
+    assert "1 to 2 hosts" in made.out
+    assert "--hint reservation=" in made.err
+    inside.ok("lease", "create", "all", "--hosts", "12", "--from", "in 5 h", "--for", "1h")
+    shown = inside.ok("filler", "show", "scan", "-f", "json").json
+    lines = inside.ok("filler", "show", "scan").out.splitlines()
+    for each in shown["hosts"]:
+        assert [line for line in lines if f"{each['id']}  " in line and ", until 20" in line and " at least" in line]
+    inside.ok("filler", "delete", "scan")
+    inside.ok("lease", "delete", "all")
+
+    def ended() -> bool:
+        return "ended: Its project has ended it." in inside.ok("filler", "show", shown["id"]).out
+
+    wait_for(ended)
 
 
 def test_published_offer(inside: Inside, client: Client) -> None:

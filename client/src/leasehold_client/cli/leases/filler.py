@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 from leasehold_client.calls.wire import read_time
 from leasehold_client.cli.command.base import Talking, TalkingShow, attributes, fields, written
 from leasehold_client.cli.command.things import DeleteThing, ListOwn, ShowThing, ThingKind, thing_fields
+from leasehold_client.cli.output.columns import Shown
+from leasehold_client.cli.output.shown import show_moment, what_of
 from leasehold_client.cli.reading import typed
 from leasehold_client.cli.reading.lease_options import add_properties, properties
 from leasehold_client.cli.reading.times import DURATIONS, MOMENTS
-from leasehold_client.lease import HOST
+from leasehold_client.lease import HOST, Reservation
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
 
     from leasehold_client.filler import Filler
 
@@ -39,6 +42,26 @@ _KIND: ThingKind[Filler] = ThingKind(
 )
 
 
+def _shown(command: Talking, found: Filler) -> dict[str, object]:
+    """Return what is shown of a filler: what it is of in words, and a line for each of its hosts."""
+    hosts = Shown(found.hosts, "\n".join(_line(command, each) for each in found.hosts))
+    asked = found.values["reservation"]
+    what = Shown(asked, what_of(Reservation("", HOST, "", asked)))
+    until = {} if found.guaranteed_until is None else {"guaranteed_until": _until(command, found)}
+    return thing_fields(command, found, reservation=what, hosts=hosts, **until)
+
+
+def _line(command: Talking, host: Mapping[str, str | None]) -> str:
+    """Return such as `619ff393-… active, until 2031-05-01 14:00 UTC at least`; why it leaves, if it does."""
+    said = f"{host['id']}  {host['state']}"
+    for key, words in (("leaves_at", "its servers end at {}"), ("guaranteed_until", "until {} at least")):
+        moment = host[key]
+        if moment is not None and host["ended_at"] is None:
+            said += f", {words.format(show_moment(read_time(moment), command.clock.zone))}"
+            break
+    return said if host["reason"] is None else f"{said}: {host['reason']}"
+
+
 class ListFillers(ListOwn):
     """Print a list of fillers, with those that ended within 30 days."""
 
@@ -49,6 +72,10 @@ class ShowFiller(ShowThing):
     """Show a filler, with its hosts, and until when they are guaranteed."""
 
     kind = _KIND
+
+    def shown(self, found: Filler) -> dict[str, object]:
+        """Return what is shown of it."""
+        return _shown(self, found)
 
 
 class DeleteFiller(DeleteThing):
@@ -90,4 +117,4 @@ class CreateFiller(TalkingShow):
         self.tell(
             f"To see here when a host is needed: {here}\nServers get on its hosts with --hint reservation={made.id}"
         )
-        return fields(thing_fields(self, made))
+        return fields(_shown(self, made))

@@ -149,7 +149,7 @@ class Snapshot:
         They are given in the order in which they are taken by default, which stays the order of equal ones, but that
         those come first that are ready: the others need not wake up, or lose what they are used for meanwhile.
         """
-        unready = self._added.rows[self._added.starts == EVER]
+        unready = self._unready.rows
         if unready.size:
             last = np.zeros(len(self._resources), np.bool_)
             last[unready] = True
@@ -207,12 +207,16 @@ class Snapshot:
     @property
     def unready(self) -> frozenset[int]:
         """The numbers of the resources that are there, and ready only some time after somebody needs them."""
-        return frozenset(self.numbers[self._added.rows[self._added.starts == EVER]].tolist())
+        return frozenset(self.numbers[self._unready.rows].tolist())
+
+    @property
+    def _unready(self) -> Held:
+        return self._added.part(self._added.starts == EVER)
 
     @property
     def ready_at(self) -> datetime | None:
         """When all of these are ready if somebody needs them now; None: all are."""
-        ends = self._added.ends[self._added.starts == EVER]
+        ends = self._unready.ends
         return from_seconds(int(ends.max())) if ends.size else None
 
     def as_if_ready(self) -> Snapshot:

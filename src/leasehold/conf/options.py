@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from oslo_config import cfg
 
@@ -55,19 +55,19 @@ class Options(Generic[Values]):
         return read_fields(self.settings, group) if self.read is None else self.read(group)
 
 
+@dataclass(frozen=True, kw_only=True)
 class Classed(Options[Values]):
-    """The options of a group, and those of a group of its own, `[GROUP:NAME]`, for each of the `classes` that it names.
+    """The options of a group, and those `of_class` in a group of its own, `[GROUP:NAME]`, for each of its `classes`.
 
-    Under `[GROUP:NAME]` they are documented.
+    `read_class` makes the settings of a class from its name. Under `[GROUP:NAME]` the options are documented.
     """
 
-    __slots__ = ()
-    OF_CLASS: ClassVar[Sequence[cfg.Opt]]
-    """The options of a class."""
+    of_class: Sequence[cfg.Opt]
+    read_class: Callable[[cfg.ConfigOpts, str], Any]
 
     def register(self, conf: cfg.ConfigOpts) -> None:
         super().register(conf)
-        conf.register_opts(self.OF_CLASS, group=f"{self.group}:{EXAMPLE}")
+        conf.register_opts(self.of_class, group=f"{self.group}:{EXAMPLE}")
 
     def read_from(self, conf: cfg.ConfigOpts) -> Values:
         settings = super().read_from(conf)
@@ -78,12 +78,8 @@ class Classed(Options[Values]):
         if not _NAME.fullmatch(name):
             message = f"{name!r} is no name of letters, digits, dots, hyphens and underscores."
             raise unusable(f"[{self.group}] classes: {message}")
-        conf.register_opts(self.OF_CLASS, group=f"{self.group}:{name}")
+        conf.register_opts(self.of_class, group=f"{self.group}:{name}")
         return self.read_class(conf, name)
-
-    def read_class(self, conf: cfg.ConfigOpts, name: str) -> Any:
-        """Return the settings of a class; raises ConfigurationError."""
-        raise NotImplementedError
 
 
 def take_defaults(options: Iterable[cfg.Opt], settings: object) -> None:

@@ -80,13 +80,12 @@ class ResourceTypes:
 
     def offered(self, name: str) -> ResourceType:
         """Return a type for a new reservation; raises InvalidInputError, which lists the types switched on, if any."""
-        known_ones = {each: type_ for each, type_ in self.by_name.items() if type_.kind.leased}
-        found = known_ones.get(name)
-        if found is None:
+        found = self.by_name.get(name)
+        if found is None or not found.kind.leased:
             what = "switched off" if name in _installed() else "not supported"
             if name in _installed() and (there := self.find(name)) is not None and not there.kind.leased:
                 what = "not leased: its resources are enrolled only so that their machines can sleep"
-            known = ", ".join(sorted(known_ones))
+            known = ", ".join(sorted(each for each, type_ in self.by_name.items() if type_.kind.leased))
             instead = f"use one of {known}" if known else "no type is switched on: ask an operator"
             message = f"The resource type {name[:80]!r} is {what}; {instead}."
             raise InvalidInputError(message, field="resource_type")

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import delete, select, update
 
 from leasehold.cloud.sandbox.faults import Fault
-from leasehold.db.tables import pools, resources
+from leasehold.db.tables import pools, reservations, resources
 from leasehold.features.power.drivers.sandbox import SandboxPower
 from leasehold.features.power.job import jobs
 from leasehold.features.power.machines import set_machine, unset_machine, wake_machine, wake_times
@@ -445,13 +445,37 @@ def _waits(site: Night, *parts: dict[str, Any], hours: float = 1) -> Lease:
 
 def test_a_lease_that_waits_gets_hosts_that_are_cleaned_and_prepared_too(tmp_path: Path) -> None:
     cleaned = replace(
-        AT_ONCE.leases, cleaning_time=timedelta(minutes=20), lead_time_by_type={HOST: timedelta(minutes=5)}
+        AT_ONCE.leases,
+        cleaning_time=timedelta(minutes=20),
+        lead_time_by_type={HOST: timedelta(minutes=5)},
+        rebinding_seconds=0,
     )
     with night(tmp_path, leases=cleaned) as site:
         site.fall_asleep()
         lease = _waits(site, hosts(3))
         site.run_for(minutes=50)
         assert (site.world.status(lease), len(site.world.holds(lease))) == ("ACTIVE", 3)
+
+
+def _forget_its_type(site: Night, lease: Lease) -> None:
+    with site.world.service.db.engine.begin() as connection:
+        connection.execute(
+            update(reservations).where(reservations.c.lease_id == lease.id).values(resource_type="gone:x")
+        )
+
+
+def test_a_lease_whose_plugin_is_gone_keeps_no_machine_asleep(site: Night) -> None:
+    """It waits first; neither the next one that waits nor a lease that was promised is the worse for that."""
+    world = site.world
+    site.fall_asleep()
+    broken = _waits(site, hosts(1))
+    _forget_its_type(site, broken)
+    lease = _waits(site, hosts(1))
+    promised = world.lease(hosts(3), start=2, end=3)
+    site.run_for(minutes=15)
+    assert world.status(lease) == "ACTIVE"
+    site.run_until(world.hour(2))
+    assert world.status(promised) == "ACTIVE"
 
 
 def test_a_lease_that_waits_in_vain_wakes_nothing(site: Night) -> None:

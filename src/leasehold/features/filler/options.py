@@ -91,23 +91,18 @@ class FillerSettings:
         return self.notice + self.leaving
 
 
-class _FillerOptions(Classed[FillerSettings]):
-    """The options of `[filler]`, and those of each class that it names."""
-
-    OF_CLASS = _OF_CLASS
-
-    def read_class(self, conf: cfg.ConfigOpts, name: str) -> FillerClass:
-        group = conf[f"filler:{name}"]
-        if not group.hosts:
-            raise unusable(f'[filler:{name}] hosts: say which hosts are of the class, such as ["==", "$$gpu", "A100"].')
-        try:
-            hosts = parse(group.hosts, "hosts")
-        except LeaseholdError as error:
-            raise unusable(f"[filler:{name}] hosts: {error.message}") from error
-        return read_fields(FillerClass, group, name=name, hosts=hosts)
+def _read_class(conf: cfg.ConfigOpts, name: str) -> FillerClass:
+    group = conf[f"filler:{name}"]
+    if not group.hosts:
+        raise unusable(f'[filler:{name}] hosts: say which hosts are of the class, such as ["==", "$$gpu", "A100"].')
+    try:
+        hosts = parse(group.hosts, "hosts")
+    except LeaseholdError as error:
+        raise unusable(f"[filler:{name}] hosts: {error.message}") from error
+    return read_fields(FillerClass, group, name=name, hosts=hosts)
 
 
-OPTIONS = _FillerOptions(
+OPTIONS = Classed(
     "filler",
     [
         cfg.IntOpt("hosts", min=0, help="How many hosts a project may have in fillers at a time; 0: there are none."),
@@ -128,4 +123,6 @@ OPTIONS = _FillerOptions(
     ],
     FillerSettings,
     partial(read_fields, FillerSettings, classes=()),
+    of_class=_OF_CLASS,
+    read_class=_read_class,
 )

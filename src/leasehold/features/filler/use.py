@@ -159,7 +159,7 @@ class _Granting:
         begin, kind = from_seconds(to_seconds(now)), self.asked.kind
         lasts = self._at_least + self.settings.longest_leaving
         terms = replace(self.service.terms(Window(begin, begin + lasts), lasts), explain=Explain.WINDOW)
-        view = view.booked(map(Pick, self.wanted & set(view.numbers.tolist())), terms.window)
+        view = view.booked(map(Pick, self.wanted.intersection(view.numbers.tolist())), terms.window)
         outcome = allocate(self.asked, view.for_project(self.caller.project_id), terms)
         if isinstance(outcome, Refusal):
             raise self.asked.blame(kind.not_enough(outcome))

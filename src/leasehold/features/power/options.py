@@ -117,16 +117,11 @@ def _hours(text: str) -> Hours:
         raise unusable(f"[power] awake_hours: {text!r} is no time like {EXAMPLE_HOURS}.") from error
 
 
-class _PowerOptions(Classed[PowerSettings]):
-    """The options of `[power]`, and those of each class that it names."""
-
-    OF_CLASS = CLASS_OPTIONS
-
-    def read_class(self, conf: cfg.ConfigOpts, name: str) -> MachineClass:
-        return read_fields(MachineClass, conf[f"power:{name}"], name=name, conf=conf)
+def _read_class(conf: cfg.ConfigOpts, name: str) -> MachineClass:
+    return read_fields(MachineClass, conf[f"power:{name}"], name=name, conf=conf)
 
 
-OPTIONS = _PowerOptions(
+OPTIONS = Classed(
     "power",
     [
         cfg.ListOpt("classes", help="The names of classes of machines that may be switched off; none by default."),
@@ -163,4 +158,6 @@ OPTIONS = _PowerOptions(
     ],
     PowerSettings,
     _read,
+    of_class=CLASS_OPTIONS,
+    read_class=_read_class,
 )

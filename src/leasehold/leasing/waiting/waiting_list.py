@@ -114,7 +114,10 @@ class WaitingList:
     def _fits(self, lease: Lease) -> bool:
         if not lease.waits:
             return False
-        asked = with_closed(self.locks.connection, lease, asked_of(self.service, lease))
+        try:
+            asked = with_closed(self.locks.connection, lease, asked_of(self.service, lease))
+        except LeaseholdError:
+            return False
         return could_have(self.service, lease, asked, self.snapshots, self.locks.now, self.budget) is not None
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import UTC, datetime, timedelta
@@ -23,14 +21,18 @@ from tests.harness.tables import BOOKS, read_tables
 from tests.harness.verdict import audit_findings
 from tests.harness.visitor import NEWEST, Asked, Visitor, all_at_once
 from tests.processes import Options, prepare_database, wait_for
+from tests.race.crowd import Crowd
 
 if TYPE_CHECKING:
+    import random
+    from collections.abc import Sequence
+
     from tests.harness.tables import Tables
+    from tests.race.crowd import Way
 
 pytestmark = pytest.mark.slow
 
-SEED, SECONDS, CLIENTS, LIMIT = 20_261_130, 8.0, 12, 3
-AT_MOST = 60.0
+CLIENTS, LIMIT = 12, 3
 WANTED = (("fill", 201), ("fill", 409), ("end", 202), ("lease", 201), ("lease", 409), ("later", 201))
 HOST = {"resource_type": "physical:host", "min": 1, "max": 1, **mix.ANYTHING}
 TIMES: Options = {
@@ -39,26 +41,13 @@ TIMES: Options = {
 """A host with a filler is ready 13 seconds after it is needed."""
 
 
-class Filling:
+class Filling(Crowd):
     """Clients that ask for fillers and end them, and lease hosts for now and for when fillers can be gone."""
 
-    def __init__(self) -> None:
-        self.begun = time.monotonic()
-        self.seen: Counter[tuple[str, int]] = Counter()
+    seed, seconds, wanted = 20_261_130, 8.0, WANTED
 
-    def __call__(self, visitor: Visitor) -> list[Asked]:
-        rng = random.Random(SEED + visitor.number)  # noqa: S311 - not for cryptography
-        ways = (self._fill, self._fill, self._end, self._lease, self._later)
-        made = []
-        while self._goes_on():
-            answer = rng.choice(ways)(visitor, rng)
-            made.append(answer)
-            self.seen[answer.kind, answer.status] += 1
-        return made
-
-    def _goes_on(self) -> bool:
-        took = time.monotonic() - self.begun
-        return took < SECONDS or (took < AT_MOST and not all(self.seen[each] for each in WANTED))
+    def ways(self) -> Sequence[Way]:
+        return self._fill, self._fill, self._end, self._lease, self._later
 
     def _fill(self, visitor: Visitor, rng: random.Random) -> Asked:
         body = {"name": uuid4().hex, "reservation": {**HOST, "max": rng.randint(1, 2)}}

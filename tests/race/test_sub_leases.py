@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import time
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -22,14 +20,18 @@ from tests.harness.tables import read_tables
 from tests.harness.verdict import audit_findings
 from tests.harness.visitor import NEWEST, Asked, Visitor, all_at_once
 from tests.processes import prepare_database, wait_for
+from tests.race.crowd import Crowd
 
 if TYPE_CHECKING:
+    import random
+    from collections.abc import Sequence
+
     from tests.harness.programs import Fleet
+    from tests.race.crowd import Way
 
 pytestmark = pytest.mark.slow
 
-SEED, SECONDS, CLIENTS = 20_261_125, 6.0, 12
-AT_MOST = 60.0
+CLIENTS = 12
 WANTED = (("lend", 201), ("lend", 409), ("take back", 204), ("move the lender", 409), ("claim", 201), ("claim", 409))
 OFTEN, LONG = 0.7, 48 * 3600
 HOST = {"resource_type": "physical:host", "min": 1, "max": 1, **mix.ANYTHING}
@@ -40,27 +42,17 @@ def dates(seconds: float) -> dict[str, str]:
     return {"start_date": "now", "end_date": end.isoformat()}
 
 
-class Lending:
+class Lending(Crowd):
     """Clients that lend and claim hosts of one lease, take them back, end and move these, and lease hosts beside it."""
 
+    seed, seconds, wanted = 20_261_125, 6.0, WANTED
+
     def __init__(self, lender: str, offer: str) -> None:
-        self.lender, self.offer, self.begun = lender, offer, time.monotonic()
-        self.seen: Counter[tuple[str, int]] = Counter()
+        super().__init__()
+        self.lender, self.offer = lender, offer
 
-    def __call__(self, visitor: Visitor) -> list[Asked]:
-        rng = random.Random(SEED + visitor.number)  # noqa: S311 - not for cryptography
-        ways = (self._lend, self._lend, self._claim, self._claim, self._beside, self._move, self._change)
-        made = []
-        while self._goes_on():
-            answer = rng.choice(ways)(visitor, rng)
-            made.append(answer)
-            self.seen[answer.kind, answer.status] += 1
-        return made
-
-    def _goes_on(self) -> bool:
-        """Go on until all that is wanted was answered, which takes longer on a busy machine."""
-        took = time.monotonic() - self.begun
-        return took < SECONDS or (took < AT_MOST and not all(self.seen[each] for each in WANTED))
+    def ways(self) -> Sequence[Way]:
+        return self._lend, self._lend, self._claim, self._claim, self._beside, self._move, self._change
 
     @property
     def _path(self) -> str:

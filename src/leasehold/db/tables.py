@@ -34,6 +34,8 @@ from leasehold.db.types import CONVENTION, COUNTED, EXACT, BigKey, UtcDateTime
 
 PURGED: Final = "purged"
 """In the `info` of a table: columns, of which each says since when a row has been over, and may be purged."""
+RECORD: Final = "record"
+"""In the `info` of a table of the record: the column that says since when a row has been over, in seconds."""
 metadata = MetaData(naming_convention=CONVENTION)
 
 

@@ -43,6 +43,7 @@ NAMES: Final = (
     "subscription",
     "template",
     "timeline",
+    "usage",
 )
 FEATURES: tuple[Feature, ...] = tuple(import_module(f"leasehold.features.{name}").FEATURE for name in NAMES)
 

@@ -9,7 +9,7 @@ Every method has to be idempotent.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from leasehold.cloud.ports import CloudTransientError
 from leasehold.model.errors import ConflictError
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from leasehold.resource_types.fields import RequestBody
     from leasehold.resource_types.look import CloudObject, Look
     from leasehold.resource_types.records import Records
+
+
+Place: TypeAlias = "tuple[str, int]"
+"""What a reservation holds of a resource: the reservation's id and the resource's number."""
 
 
 class Capability(ABC):  # noqa: B024 - the abilities below have the abstract methods
@@ -317,6 +321,18 @@ class Swappable(Capability):
     @abstractmethod
     def guests(self, cloud: Cloud, resources: Sequence[Resource]) -> Mapping[int, Sequence[Server]]:
         """Return by number the servers on these resources, of every project. Raises CloudError."""
+
+
+class Counting(Capability):
+    """What is used of active reservations can be counted, for the record of usage."""
+
+    @abstractmethod
+    def counted(self, cloud: Cloud, jobs: Sequence[Convergence[Any]]) -> Mapping[Place, int]:
+        """Return how much is used of what the holdings of these reservations are, in the unit of their requests.
+
+        By whom they are for; a place that is missing is unused. Asks the cloud once for all where it can, and changes
+        nothing. Raises CloudError.
+        """
 
 
 class Retaining(Capability):

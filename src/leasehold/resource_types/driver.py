@@ -141,6 +141,11 @@ class Convergence(Generic[R]):
         return {LEASE_KEY: self.reservation.lease_id} if self.alone and not made else {}
 
     @property
+    def projects(self) -> frozenset[str]:
+        """The projects that may use it."""
+        return frozenset((self.project_id, *self.reservation.shared_with))
+
+    @property
     def gives_back(self) -> bool:
         """Whether resources with servers are given back to everybody at the end; not if the lease is deleted."""
         return self.reservation.ending.gives_back and self.kept_until is not None

@@ -14,6 +14,7 @@ from stevedore import NamedExtensionManager
 from leasehold.model.errors import InvalidInputError, MissingPluginError
 from leasehold.model.use import Use
 from leasehold.resource_types.capabilities import (
+    Counting,
     Enrollable,
     GivingUp,
     Lending,
@@ -150,6 +151,10 @@ class ResourceTypes:
     def reporting(self) -> Sequence[tuple[ResourceType, Reporting]]:
         """Return the types whose resources report their health, and their drivers, switched on or not."""
         return [(each, each.driver) for each in self._usable() if isinstance(each.driver, Reporting)]
+
+    def counting(self) -> Sequence[tuple[ResourceType, Counting]]:
+        """Return the types of which it can be counted what is used, and their drivers, switched on or not."""
+        return [(each, each.driver) for each in self._usable() if isinstance(each.driver, Counting)]
 
     def notified(self) -> Sequence[ResourceType]:
         """Return those of `reporting` whose driver names notifications that are a reason to ask it."""

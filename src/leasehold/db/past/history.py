@@ -23,6 +23,7 @@ from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.store import Database
 from leasehold.db.tables import (
     PURGED,
+    RECORD,
     allocations,
     dead_letters,
     events,
@@ -54,7 +55,7 @@ LEAST_AGE = timedelta(days=1)
 BATCH = 100
 """Leases or resources in one transaction: few enough that no other transaction waits long for it."""
 MANY = 2_000
-"""Segments in one transaction; no other transaction waits for them."""
+"""Segments and the like in one transaction; no other transaction waits for them."""
 COUNTED = (
     leases,
     reservations,
@@ -84,8 +85,10 @@ def purge(
     First remove leases that were deleted, or whose end was carried out, that long ago, with all their rows. Then remove
     the removed resources that nothing refers to any more, old events of resources and of alarms, old dead letters, and
     old rows of tables that say when those are over (`PURGED`), such as published offers.
-    Keep what is alive, not released or has work left. `record` also removes the segments that ended that long ago.
+    Keep what is alive, not released or has work left. `record` also removes the segments that ended that long ago, and
+    what other tables of the record (`RECORD`) say was over then.
     """
+    recorded = {each: each.c[each.info[RECORD]] for each in tables.tables.values() if RECORD in each.info}
     purged = {each: each.info[PURGED] for each in tables.tables.values() if PURGED in each.info}
     db, work = Database(engine), _Purge(now, now - age, dry_run, record)
     counts: Counter[str] = Counter()
@@ -96,10 +99,19 @@ def purge(
     _in_batches(db, work.refusals, EARLIEST, counts, dry_run=dry_run)
     for table, dates in purged.items():
         over = or_(*(table.c[name] < work.before for name in dates))
-        _in_batches(db, partial(work.those, table, over), "", counts, dry_run=dry_run)
+        _in_batches(db, partial(work.those, table, over, BATCH), _first(table), counts, dry_run=dry_run)
     if record:
         _in_batches(db, work.segments, 0, counts, dry_run=dry_run)
-    return {table.name: counts[table.name] for table in (*COUNTED, *purged)}
+        for table, over_at in recorded.items():
+            over, first = over_at <= to_seconds(work.before), _first(table)
+            _in_batches(db, partial(work.those, table, over, MANY), first, counts, dry_run=dry_run)
+    return {table.name: counts[table.name] for table in (*COUNTED, *purged, *recorded)}
+
+
+def _first(table: Table) -> Any:
+    """Return what is before the key of every row."""
+    (key,) = table.primary_key
+    return key.type.python_type()
 
 
 def _in_batches(
@@ -213,13 +225,20 @@ class _Purge:
         return found
 
     def those(
-        self, table: Table, over: ColumnElement[bool], connection: Connection, after: str, counts: Counter[str]
-    ) -> str | None:
+        self,
+        table: Table,
+        over: ColumnElement[bool],
+        most: int,
+        connection: Connection,
+        after: Key,
+        counts: Counter[str],
+    ) -> Key | None:
         """Take the next batch of rows that nothing else belongs to."""
-        ids = _keys(connection, table.c.id, after, over)
+        (key,) = table.primary_key
+        ids = _keys(connection, key, after, over, most)
         if not ids:
             return None
-        self._take(connection, table, table.c.id.in_(ids), counts)
+        self._take(connection, table, key.in_(ids), counts)
         return ids[-1]
 
     def _take_news(self, connection: Connection, which: ColumnElement[bool], counts: Counter[str]) -> None:

@@ -6,16 +6,22 @@ seconds since the epoch, and all spans are half-open. No foreign keys: a row may
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import BigInteger, Column, Index, String, case, literal, select, union_all
+from sqlalchemy import BigInteger, Column, Index, String, bindparam, case, insert, literal, select, union_all, update
 
-from leasehold.db.tables import RECORD, table
+from leasehold.db.store import GenerationRaceError
+from leasehold.db.tables import RECORD, allocations, leases, table
 from leasehold.db.types import COUNTED, BigKey
-from leasehold.features.usage.model import Loss
+from leasehold.features.usage.model import Loss, Terms, Use
 
 if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement, CompoundSelect
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from sqlalchemy import ColumnElement, CompoundSelect, Connection, Row, Table, Update
+
+    from leasehold.features.usage.model import LostSpan
 
 
 def _owner() -> tuple[Column[Any], ...]:
@@ -91,6 +97,7 @@ usage_cursor = table(
     Column("position", BigInteger, nullable=False),
 )
 
+_OWNER = ("lease_id", "reservation_id", "project_id", "user_id", "resource_type")
 EVENTS = "events"
 """The name of the follower's cursor."""
 
@@ -100,8 +107,114 @@ def poll_of(resource_type: str) -> str:
     return f"poll:{resource_type}"
 
 
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A row of `usage_cursor`."""
+
+    name: str
+    since: int
+    position: int
+
+
+def find_progress(connection: Connection, name: str, *, lock: bool = False) -> Progress | None:
+    """Return how far something has come, None before its first step; `lock` keeps others from going on meanwhile."""
+    query = select(usage_cursor).where(usage_cursor.c.name == name)
+    row = connection.execute(query.with_for_update() if lock else query).first()
+    return None if row is None else Progress(row.name, row.since, row.position)
+
+
+def save_progress(connection: Connection, before: Progress | None, after: Progress) -> None:
+    """Write how far something has come.
+
+    Raises GenerationRaceError, or IntegrityError for a first step, when another process has gone on meanwhile.
+    """
+    if before is None:
+        connection.execute(insert(usage_cursor), asdict(after))
+        return
+    mine = (usage_cursor.c.name == before.name, usage_cursor.c.position == before.position)
+    if connection.execute(update(usage_cursor).where(*mine).values(position=after.position)).rowcount != 1:
+        message = "Another process went on with the record of usage at the same time."
+        raise GenerationRaceError(message)
+
+
+# ---------------------------------------------------------------- promises, and what was lost of them
+
+_TERMS = tuple(each.name for each in fields(Terms))
+
+
+def terms_of(connection: Connection, lease_ids: Collection[str]) -> dict[str, Terms]:
+    """Return what is known of the reservations of these leases, by their ids."""
+    rows = connection.execute(select(usage_terms).where(usage_terms.c.lease_id.in_(lease_ids)))
+    return {row.reservation_id: Terms(**{name: getattr(row, name) for name in _TERMS}) for row in rows}
+
+
+def save_terms(connection: Connection, before: Mapping[str, Terms], after: Mapping[str, Terms]) -> None:
+    """Write what has become known of reservations since `before`."""
+    new = [asdict(each) for ident, each in after.items() if ident not in before]
+    changed = [asdict(each) for ident, each in after.items() if ident in before and each != before[ident]]
+    if new:
+        connection.execute(insert(usage_terms), new)
+    if changed:
+        connection.execute(_SAVE_TERMS, [{**row, "key": row["reservation_id"]} for row in changed])
+
+
+def _saving(changes: Table, key: Column[Any], names: Iterable[str]) -> Update:
+    return update(changes).where(key == bindparam("key")).values({name: bindparam(name) for name in names})
+
+
+_SAVE_TERMS = _saving(usage_terms, usage_terms.c.reservation_id, _TERMS[1:])
+
+
+def add_losses(connection: Connection, lost: Iterable[tuple[Terms, LostSpan]]) -> None:
+    """Write spans that are closed, each of the reservation that is known so."""
+    rows = [{**{name: getattr(terms, name) for name in _OWNER}, **asdict(span)} for terms, span in lost]
+    if rows:
+        connection.execute(insert(usage_losses), rows)
+
+
+def held_by(connection: Connection, reservation_ids: Collection[str]) -> Mapping[str, Sequence[Row[Any]]]:
+    """Return the allocations of reservations: their start, end, slots, and when they were left."""
+    columns = (allocations.c[name] for name in ("reservation_id", "starts_at", "ends_at", "slots", "left_at"))
+    found: dict[str, list[Row[Any]]] = {ident: [] for ident in reservation_ids}
+    for row in connection.execute(select(*columns).where(allocations.c.reservation_id.in_(reservation_ids))):
+        found[row.reservation_id].append(row)
+    return found
+
+
+def projects_of(connection: Connection, lease_ids: Collection[str]) -> dict[str, str]:
+    """Return the projects of leases by their ids, also of deleted ones; a purged one is missing."""
+    query = select(leases.c.id, leases.c.project_id).where(leases.c.id.in_(lease_ids))
+    return {row.id: row.project_id for row in connection.execute(query)}
+
+
+# ---------------------------------------------------------------- what was used
+
+_USE = tuple(each.name for each in fields(Use))
+
+
+def open_uses(connection: Connection, resource_type: str) -> dict[tuple[str, int], Use]:
+    """Return the spans of a resource type that may go on, by reservation and number of the resource."""
+    which = (usage_uses.c.resource_type == resource_type, usage_uses.c.seen_at.is_not(None))
+    rows = connection.execute(select(usage_uses).where(*which))
+    return {
+        (row.reservation_id, row.resource_number): Use(**{name: getattr(row, name) for name in _USE}) for row in rows
+    }
+
+
+def save_uses(connection: Connection, uses: Iterable[Use], new: Sequence[Mapping[str, Any]]) -> None:
+    """Write spans that are longer or closed now, and the rows of new ones."""
+    rows = [{"key": each.id, "ends_at": each.ends_at, "seen_at": each.seen_at} for each in uses]
+    if rows:
+        connection.execute(_SAVE_USE, rows)
+    if new:
+        connection.execute(insert(usage_uses), list(new))
+
+
+_SAVE_USE = _saving(usage_uses, usage_uses.c.id, ("ends_at", "seen_at"))
+
+# ---------------------------------------------------------------- for reports
+
 _OPEN = usage_terms.c
-_OWNER = ("lease_id", "reservation_id", "project_id", "user_id", "resource_type")
 _SPAN = (*_OWNER, "state", "amount", "starts_at", "ends_at")
 
 

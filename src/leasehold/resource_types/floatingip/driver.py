@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from leasehold.cloud.ports import HeldError, TakenError
 from leasehold.resource_types.attempts import do_all
 from leasehold.resource_types.capabilities import (
+    Counting,
     Enrollable,
     MakingWay,
     Marking,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from leasehold.conf.settings import CloudSettings
     from leasehold.model.finding import Finding
     from leasehold.model.resource import Resource
+    from leasehold.resource_types.capabilities import Place
     from leasehold.resource_types.driver import Convergence
     from leasehold.resource_types.enrolment import Discovery, Report
     from leasehold.resource_types.look import CloudObject, Look
@@ -40,7 +42,7 @@ log = logging.getLogger(__name__)
 
 
 class FloatingIpDriver(
-    Driver[FloatingIpRequest], Enrollable, Notified, Repairing, Marking, MakingWay, Retaining, Vacating
+    Driver[FloatingIpRequest], Enrollable, Notified, Repairing, Marking, MakingWay, Retaining, Vacating, Counting
 ):
     """Creates the addresses in the project at the start, and removes them at the end."""
 
@@ -106,6 +108,16 @@ class FloatingIpDriver(
             if found is not None and found.port_id is not None:
                 users[held.allocation_id] = [ResourceUser(found.port_id, found.project_id)]
         return users
+
+    def counted(self, cloud: Cloud, jobs: Sequence[Convergence[Any]]) -> Mapping[Place, int]:
+        """Return 1 for each address that a port has; one listing for all of them."""
+        attached = {_key(found) for found in cloud.networks.list_floating_ips(TAG) if found.port_id is not None}
+        return {
+            (job.name, held.resource.number): 1
+            for job in jobs
+            for held in job.holdings
+            if place_of(held.resource) in attached
+        }
 
     def occupied(self, cloud: Cloud, job: Convergence[FloatingIpRequest]) -> frozenset[int]:
         """Return the allocations of addresses that failed and that the project still has."""

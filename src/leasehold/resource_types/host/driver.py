@@ -14,6 +14,7 @@ from leasehold.model.placing.draw import Guest, Room
 from leasehold.resource_types.attempts import do_all
 from leasehold.resource_types.capabilities import (
     Audited,
+    Counting,
     GivingBack,
     HoldingServers,
     Lending,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from leasehold.conf.settings import CloudSettings
     from leasehold.model.finding import Finding
     from leasehold.model.resource import Resource
+    from leasehold.resource_types.capabilities import Place
     from leasehold.resource_types.driver import Convergence, Holding, HostName
     from leasehold.resource_types.enrolment import Report
     from leasehold.resource_types.look import CloudObject, Look
@@ -62,7 +64,16 @@ COMPUTE = "nova-compute"
 
 
 class HostDriver(
-    Driver[HostRequest], HoldingServers, HostDrawing, GivingBack, Lending, Notified, Audited, MakingWay, Swappable
+    Driver[HostRequest],
+    HoldingServers,
+    HostDrawing,
+    GivingBack,
+    Lending,
+    Notified,
+    Audited,
+    MakingWay,
+    Swappable,
+    Counting,
 ):
     """Keeps an aggregate for each reservation, with the hosts that the reservation holds."""
 
@@ -170,6 +181,16 @@ class HostDriver(
         held = (*job.holdings, *job.left)
         there = self.guests(cloud, [each.resource for each in held])
         return {each.allocation_id: users_of(there[each.resource.number]) for each in held}
+
+    def counted(self, cloud: Cloud, jobs: Sequence[Convergence[Any]]) -> Mapping[Place, int]:
+        """Return 1 for each host that has a server of a project that may use it; one listing for all of them."""
+        there = self.guests(cloud, [held.resource for job in jobs for held in job.holdings])
+        return {
+            (job.name, held.resource.number): 1
+            for job in jobs
+            for held in job.holdings
+            if any(server.project_id in job.projects for server in there[held.resource.number])
+        }
 
     def give_up(self, cloud: Cloud, job: Convergence[HostRequest], holding: Holding) -> bool:
         """Move the host into the free pool, if nothing is on its way to it."""

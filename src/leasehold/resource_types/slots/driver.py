@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, Inventory
 from leasehold.model.states import ReservationStatus
 from leasehold.resource_types.attempts import do_all
-from leasehold.resource_types.capabilities import CleaningUp, HoldingServers
+from leasehold.resource_types.capabilities import CleaningUp, Counting, HoldingServers
 from leasehold.resource_types.driver import Driver, HostName, ResourceUser, Wanted, users_of
 from leasehold.resource_types.end_actions.awaiting import NOTHING_AWAITED
 from leasehold.resource_types.end_actions.chain import chain_of
@@ -34,9 +34,10 @@ from leasehold.resource_types.slots.room import amounts_of, listed, make_room
 from leasehold.resource_types.strategy import load_strategy
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from leasehold.cloud.ports import Aggregate, Cloud, Flavor, Server
+    from leasehold.resource_types.capabilities import Place
     from leasehold.resource_types.driver import Convergence, Holding
     from leasehold.resource_types.end_actions.awaiting import Awaited
     from leasehold.resource_types.records import Records
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 
-class SlotsDriver(Driver[R], SlotObjects, HoldingServers, CleaningUp):
+class SlotsDriver(Driver[R], SlotObjects, HoldingServers, CleaningUp, Counting):
     """Keeps a flavor, an aggregate and a resource class for each reservation."""
 
     def started(self, cloud: Cloud, job: Convergence[R], records: Records) -> None:
@@ -109,6 +110,16 @@ class SlotsDriver(Driver[R], SlotObjects, HoldingServers, CleaningUp):
             there[server.service_host].append(server)
         held = (*job.holdings, *job.left)
         return {each.allocation_id: users_of(there[each.resource.attributes["service_name"]]) for each in held}
+
+    def counted(self, cloud: Cloud, jobs: Sequence[Convergence[Any]]) -> Mapping[Place, int]:
+        """Return how many servers of each reservation are on each host; one listing for all of them."""
+        names = {held.resource.attributes["service_name"] for job in jobs for held in job.holdings}
+        there = Counter((each.flavor_id, each.service_host) for each in cloud.servers.on_hosts(names))
+        return {
+            (job.name, held.resource.number): there[job.name, held.resource.attributes["service_name"]]
+            for job in jobs
+            for held in job.holdings
+        }
 
     def give_up(self, cloud: Cloud, job: Convergence[R], holding: Holding) -> bool:
         """Withdraw a reservation from a host; return False if a server has one of its slots there, or is to get one.

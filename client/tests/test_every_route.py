@@ -124,7 +124,7 @@ def leases(run: Run, client: Client) -> None:
 
 def offers(run: Run, _client: Client) -> None:
     """Run the commands of offers."""
-    wanted = ("--hosts", "1", "--from", "in 1 d", "--for", "1h", *_JSON)
+    wanted = ("--hosts", "1", "--from", "in 1 d", "--for", "1h", "--purpose", "a test", *_JSON)
     ident, other = (made(run("offer", "create", name, *wanted)) for name in ("yes", "no"))
     run("offer", "list")
     run("offer", "show", ident)
@@ -147,11 +147,11 @@ def flexible(run: Run, _client: Client) -> None:
 
 def series(run: Run, _client: Client) -> None:
     """Run the commands of series."""
-    rule = ("--rule", "FREQ=DAILY;COUNT=2", "--hosts", "1")
+    rule = ("--rule", "FREQ=DAILY;COUNT=2", "--hosts", "1", "--purpose", "a course")
     ident = made(run("series", "create", "daily", *rule, "--from", "in 1 d", "--for", "1h", *_JSON))
     run("series", "list")
     run("series", "show", ident)
-    run("series", "set", "daily", "--name", "every day")
+    run("series", "set", "daily", "--name", "every day", "--purpose", "")
     run("series", "delete", "every day")
 
 

@@ -160,6 +160,7 @@ export type ClaimCreation = {
   start_date?: string | null;
   end_date?: string | null;
   amount?: number | null;
+  purpose?: string | null;
   dry_run?: boolean | null;
 };
 
@@ -369,6 +370,7 @@ export type FlexibleCreation = {
   reservations?: Array<ReservationRequest> | null;
   heal_policy?: "replace" | "replace-before-start" | "ask" | "never" | "default" | null;
   reminder_seconds?: Array<number> | "default" | null;
+  purpose?: string | null;
 };
 
 export type FlexibleList = {
@@ -614,6 +616,7 @@ export type LeaseAmendment = {
   reservations?: Array<ReservationChange> | null;
   heal_policy?: "replace" | "replace-before-start" | "ask" | "never" | "default" | null;
   reminder_seconds?: Array<number> | "default" | null;
+  purpose?: string | null;
   dry_run?: boolean | null;
   shared_with?: Array<string> | null;
 };
@@ -641,6 +644,7 @@ export type LeaseAnswer = {
   notice_seconds?: number;
   taken_back_at?: string | null;
   deleted_at?: string;
+  purpose?: string;
   type?: string;
   retries?: number | null;
   retry_seconds?: number | null;
@@ -660,6 +664,7 @@ export type LeaseCreation = {
   events?: Array<EventRequest> | null;
   heal_policy?: "replace" | "replace-before-start" | "ask" | "never" | "default" | null;
   reminder_seconds?: Array<number> | "default" | null;
+  purpose?: string | null;
   template?: string | null;
   open_ended?: boolean | null;
   ready_within_seconds?: number | null;
@@ -799,6 +804,7 @@ export type OfferCreation = {
   events?: Array<EventRequest> | null;
   heal_policy?: "replace" | "replace-before-start" | "ask" | "never" | "default" | null;
   reminder_seconds?: Array<number> | "default" | null;
+  purpose?: string | null;
   template?: string | null;
   hold_seconds?: number | null;
 };
@@ -1220,6 +1226,7 @@ export type SeriesAmendment = {
   start_date?: string | null;
   end_date?: string | null;
   reservations?: Array<ReservationOfEach> | null;
+  purpose?: string | null;
 };
 
 export type SeriesAnswer = {
@@ -1231,6 +1238,7 @@ export type SeriesAnswer = {
   time_zone: string;
   created_at: string;
   updated_at: string | null;
+  purpose?: string;
   occurrences: Array<OccurrenceAnswer>;
 };
 
@@ -1244,6 +1252,7 @@ export type SeriesCreation = {
   reservations?: Array<ReservationRequest> | null;
   heal_policy?: "replace" | "replace-before-start" | "ask" | "never" | "default" | null;
   reminder_seconds?: Array<number> | "default" | null;
+  purpose?: string | null;
   template?: string | null;
 };
 
@@ -1330,7 +1339,7 @@ export type SubscriptionAnswer = {
 export type SubscriptionCreation = {
   target: string;
   channel?: "webhook" | "email";
-  event_types?: Array<"capacity.low" | "capacity.restored" | "filler.ended" | "filler.guarantee" | "filler.leaves" | "lease.at_risk" | "lease.capacity_late" | "lease.create" | "lease.degraded" | "lease.delete" | "lease.deleting" | "lease.ending" | "lease.ends_soon" | "lease.event.before_end_lease" | "lease.event.before_end_lease.stop" | "lease.event.end_lease" | "lease.event.start_lease" | "lease.granted" | "lease.heal_policy" | "lease.heal_question" | "lease.healed" | "lease.lent" | "lease.maintenance" | "lease.moved" | "lease.no_show_released" | "lease.no_show_warned" | "lease.own_event" | "lease.released" | "lease.reminders" | "lease.renamed" | "lease.repair" | "lease.rescheduled" | "lease.restored" | "lease.returned" | "lease.safe" | "lease.starting" | "lease.swapped" | "lease.taken_back" | "lease.timedout" | "lease.update" | "lease.waiting" | "lease.warning.done" | "lease.warning.failed" | "resource.changed" | "resource.disabled" | "resource.draw_failed" | "resource.drawn" | "resource.enabled" | "resource.enrolled" | "resource.given_back" | "resource.health" | "resource.removed" | "server.ends_soon" | "server.stays">;
+  event_types?: Array<"capacity.low" | "capacity.restored" | "filler.ended" | "filler.guarantee" | "filler.leaves" | "lease.at_risk" | "lease.capacity_late" | "lease.create" | "lease.degraded" | "lease.delete" | "lease.deleting" | "lease.ending" | "lease.ends_soon" | "lease.event.before_end_lease" | "lease.event.before_end_lease.stop" | "lease.event.end_lease" | "lease.event.start_lease" | "lease.granted" | "lease.heal_policy" | "lease.heal_question" | "lease.healed" | "lease.lent" | "lease.maintenance" | "lease.moved" | "lease.no_show_released" | "lease.no_show_warned" | "lease.own_event" | "lease.purpose" | "lease.released" | "lease.reminders" | "lease.renamed" | "lease.repair" | "lease.rescheduled" | "lease.restored" | "lease.returned" | "lease.safe" | "lease.starting" | "lease.swapped" | "lease.taken_back" | "lease.timedout" | "lease.update" | "lease.waiting" | "lease.warning.done" | "lease.warning.failed" | "resource.changed" | "resource.disabled" | "resource.draw_failed" | "resource.drawn" | "resource.enabled" | "resource.enrolled" | "resource.given_back" | "resource.health" | "resource.removed" | "server.ends_soon" | "server.stays">;
   lease_id?: string | null;
   all_projects?: boolean;
   own?: boolean;
@@ -1363,6 +1372,7 @@ export type TemplateAmendment = {
   type?: "scheduled" | "immediate" | "retry" | "waitlist" | "best_effort" | null;
   retries?: number | null;
   retry_seconds?: number | null;
+  purpose?: string | null;
   name?: string | null;
   description?: string | null;
   public?: boolean | null;
@@ -1386,6 +1396,7 @@ export type TemplateAnswer = {
   type: string | null;
   retries: number | null;
   retry_seconds: number | null;
+  purpose: string | null;
 };
 
 export type TemplateCreation = {
@@ -1398,6 +1409,7 @@ export type TemplateCreation = {
   type?: "scheduled" | "immediate" | "retry" | "waitlist" | "best_effort" | null;
   retries?: number | null;
   retry_seconds?: number | null;
+  purpose?: string | null;
   name: string;
   description?: string;
   public?: boolean;
@@ -1847,6 +1859,7 @@ export interface Operations {
       ends_after?: string;
       starts_before?: string;
       sort?: string;
+      purpose?: string;
       deleted?: boolean;
     };
     body: undefined;

@@ -237,15 +237,19 @@ OWNING: dict[str, Values] = {"project_id": ["", "a b", "\u00e9", "x" * 256, *NO_
 WITHIN: dict[str, Values] = {"ready_within_seconds": NO_SPAN}
 NO_WORD: Values = ["", "x" * 256, *NO_TEXT]
 NAMING: dict[str, Values] = {"template": NO_WORD}
+NO_PURPOSE: Values = ["x" * 256, "x" * 100_000, "a\nb", "a\x1bb", "a\u202eb", *NO_TEXT]
+PURPOSE: dict[str, Values] = {"purpose": NO_PURPOSE}
 NO_SHARING: Values = [["a b"], ["a:b"], ["x" * 37], [""], ["reservation"], ["a"] * 7, *NO_LIST]
 SHARING: dict[str, Values] = {"shared_with": NO_SHARING}
 RESTRICTING: dict[str, Values] = {"projects": NO_PROJECTS, "owner": ["", "x" * 256, *NO_TEXT]}
-SPANS = {"duration_seconds": NO_SPAN, **WITHIN, **SHIFTS, **TRYING, **OWNING, **SHARING, **RESTRICTING, **NAMING}
+_WORDS = {**NAMING, **PURPOSE}
+SPANS = {"duration_seconds": NO_SPAN, **WITHIN, **SHIFTS, **TRYING, **OWNING, **SHARING, **RESTRICTING, **_WORDS}
 """Keys that are read from microversion 1.3 on."""
-NEW_IN_LEASE = {"duration_seconds": NO_SPAN, **WITHIN, **TRYING, **OWNING, **NAMING}
+NEW_IN_LEASE = {"duration_seconds": NO_SPAN, **WITHIN, **TRYING, **OWNING, **_WORDS}
 IN_LEASE = {"name": [None, *NO_NAME], **DATES, **NEW_IN_LEASE, "reservations": NO_LIST, **NEWER}
 IN_CHANGE = {
     **SHARING,
+    **PURPOSE,
     "name": NO_NAME,
     "start_date": NO_DATE,
     "end_date": NO_DATE,
@@ -332,6 +336,7 @@ IN_PART_OFFERED: dict[str, Values] = {
     "for_project_id": ["", "x" * 256, *NO_TEXT],
 }
 IN_CLAIM: dict[str, Values] = {
+    **PURPOSE,
     "name": [None, *NO_NAME],
     **dict.fromkeys(("start_date", "end_date"), NO_WINDOW_DATE[2:]),
     "amount": [0, 1001, -1, "one", 1.5, [], {}, True],
@@ -367,6 +372,7 @@ IN_SERIES = {
     "heal_policy": NO_POLICY,
     "reminder_seconds": NO_REMINDERS,
     **NAMING,
+    **PURPOSE,
 }
 IN_TEMPLATE: dict[str, Values] = {
     "duration_seconds": NO_SPAN,
@@ -377,12 +383,14 @@ IN_TEMPLATE: dict[str, Values] = {
     "open_ended": NO_SWITCH,
     "events": NO_LIST,
     **{name: wrong for name, wrong in NEWER.items() if name != "deadline"},
+    **PURPOSE,
 }
 NO_NEW_DATE: Values = NO_END
 IN_SERIES_CHANGE = {
     "name": ["x" * 71, *NO_NAME],
     **dict.fromkeys(("start_date", "end_date"), NO_NEW_DATE),
     "reservations": [[{}], *NO_LIST],
+    **PURPOSE,
 }
 PLACED: dict[str, Any] = {"name": "n", "latest": "2031-05-05 11:00", "duration_seconds": 3600}
 IN_NEW_TERMS: dict[str, Values] = {
@@ -398,6 +406,7 @@ IN_TERMS = {
     **IN_NEW_TERMS,
     **{name: [None, *IN_NEW_TERMS[name]] for name in ("latest", "duration_seconds", "strategy", "time_zone")},
     "name": [None, *NO_NAME],
+    **PURPOSE,
     "piece_seconds": [59, 61, 3660, *(each for each in NO_SPAN if each is not None)],
     "reservations": NO_LIST,
     "heal_policy": NO_POLICY,

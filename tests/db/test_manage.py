@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sqlite3
+from contextlib import closing
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -364,6 +366,7 @@ def test_the_record_as_a_table_as_json_and_as_csv(run: Run, recorded: Lease) -> 
         "user_id": recorded.user_id,
         "lease_id": recorded.id,
         "reservation_id": recorded.reservations[0].id,
+        "purpose": None,
     }
     goes_on = {"start": "2031-05-01T10:00:00Z", "end": None, "seconds": 1800, "start_cause": "extended"}
     code, said, _ = run("record", "--resource", "cmp-01", "--json")
@@ -378,6 +381,14 @@ def test_the_record_as_a_table_as_json_and_as_csv(run: Run, recorded: Lease) -> 
     lines = run("record", "--lease", recorded.id)[1].splitlines()
     assert [line.split()[:2] for line in lines[:2]] == [["resource", "resource_type"], ["cmp-01", "physical:host"]]
     assert {line.index(recorded.id) for line in lines[1:]} == {lines[0].index("lease_id")}
+
+
+def test_the_record_says_what_leases_were_for(run: Run, recorded: Lease, tmp_path: Path) -> None:
+    """What is closed keeps the purpose of then; what goes on has that of now."""
+    with closing(sqlite3.connect(tmp_path / "leasehold.db")) as connection, connection:
+        connection.execute("UPDATE leases SET purpose = ? WHERE id = ?", ('Tests, "quoted"', recorded.id))
+    rows = list(csv.DictReader(io.StringIO(run("record", "--resource", "cmp-01", "--csv")[1])))
+    assert [row["purpose"] for row in rows] == ["", 'Tests, "quoted"']
 
 
 @pytest.mark.parametrize(

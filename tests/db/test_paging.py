@@ -15,6 +15,7 @@ from sqlalchemy import select
 from leasehold.api.handlers import floatingip, host, resource
 from leasehold.api.handlers.floatingip import show_floating_ip
 from leasehold.api.handlers.host import show_host
+from leasehold.api.versions import MAXIMUM
 from leasehold.api.views.resource import show_resource
 from leasehold.api.views.shown import shown
 from leasehold.db.leases.lease import insert_lease
@@ -184,7 +185,10 @@ def lists(db: Database) -> Lists:
     return {
         "alarms": (alarm.LISTED, reading(show_alarm, alarm_rows.ALARMS.page, "demo")),
         "feeds": (feed.LISTED, reading(partial(shown, FeedAnswer), feed_rows.FEEDS.page, "demo")),
-        "series": (series.LISTED, reading(lambda each: show_series(each, {}), series_rows.SERIES.page, "demo")),
+        "series": (
+            series.LISTED,
+            reading(partial(show_series, granted={}, version=MAXIMUM), series_rows.SERIES.page, "demo"),
+        ),
         "templates": (
             template.LISTED,
             reading(partial(show_template, owner=True), template_rows.TEMPLATES.page, "demo"),

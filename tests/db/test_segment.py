@@ -50,7 +50,7 @@ class Past:
 
     def __post_init__(self) -> None:
         self.numbers = [self.db.transact(partial(enrol, name=name)) for name in "ab"]
-        self.lease = self.db.transact(lambda connection: write(connection, parts=2))
+        self.lease = self.db.transact(lambda connection: write(connection, parts=2, purpose="A test €"))
 
     def hold(self, *numbers: int, **more: Any) -> list[int]:
         return self.db.transact(lambda connection: hold(connection, self.lease, *numbers, **more))
@@ -155,11 +155,11 @@ def test_a_segment_says_all_that_is_known_and_needs_no_other_row(past: Past) -> 
     wanted = [
         Segment(
             past.lease.id, part.id, *owner, part.resource_type, past.numbers[0], "a.example", 3, {"VCPU": 2}, window,
-            "granted", "deleted",
+            "granted", "deleted", "A test €",
         ),
         Segment(
             past.lease.id, other.id, *owner, other.resource_type, address, "net/203.0.113.201", 1, None, window,
-            "granted", "deleted",
+            "granted", "deleted", "A test €",
         ),
     ]  # fmt: skip
     assert past.found(hour(9)) == wanted

@@ -23,7 +23,7 @@ from tests.upgrade.estate import CROWD, WITHIN, Estate, asked, delete_all
 from tests.upgrade.load import load
 from tests.upgrade.oldest_version import REVISION, install_oldest_version
 from tests.upgrade.shown import NEWER, check_the_same, shown
-from tests.upgrade.together import check_each_knows_what_the_other_wrote, check_the_manager
+from tests.upgrade.together import check_a_purpose_stays, check_each_knows_what_the_other_wrote, check_the_manager
 from tests.upgrade.versions import Version
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ def test_everything_survives_the_upgrade_from_the_oldest_version(database_url: s
             new, _ = version.start(stack)
             clients.go_on(old.url, new.url)
             check_each_knows_what_the_other_wrote(database_url, old.url, new.url)
+            check_a_purpose_stays(old.url, new.url)
             with clients.at_work():
                 assert old_manager.stop() == 0
             check_the_manager(old.url, new.url)

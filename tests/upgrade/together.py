@@ -34,6 +34,16 @@ def check_each_knows_what_the_other_wrote(database_url: str, *urls: str) -> None
         assert {requests.get(f"{url}/{path}", timeout=WITHIN).status_code for url in urls} == {HTTPStatus.NOT_FOUND}
 
 
+def check_a_purpose_stays(old: str, new: str) -> None:
+    """Check that a lease keeps its purpose when an API that knows none renames it."""
+    body = {"name": "why", "purpose": "A test €", "reservations": [HOST], **between(500, 510)}
+    path = f"leases/{ask('POST', f'{new}/leases', body)['lease']['id']}"
+    ask("PUT", f"{old}/{path}", {"name": "renamed"})
+    lease = ask("GET", f"{new}/{path}")["lease"]
+    assert (lease["name"], lease["purpose"]) == ("renamed", "A test €")
+    ask("DELETE", f"{old}/{path}")
+
+
 def seen_by_both(database_url: str, *urls: str) -> Any:
     """Return a lease as two APIs show it, once managers do nothing more for it."""
     wait_for_managers(database_url)

@@ -74,10 +74,16 @@ class FlexibleLeases(OwnCollection[FlexibleLease]):
     THING = FlexibleLease
 
     def create(
-        self, name: str, terms: FlexibleTerms, reservations: Sequence[Mapping[str, Any]], heal_policy: str | None = None
+        self,
+        name: str,
+        terms: FlexibleTerms,
+        reservations: Sequence[Mapping[str, Any]],
+        heal_policy: str | None = None,
+        purpose: str | None = None,
     ) -> FlexibleLease:
         """Ask for a lease at the best place that the terms allow, or for several in pieces; return the first."""
-        asked = said(name=name, reservations=[dict(each) for each in reservations], heal_policy=heal_policy)
+        parts = [dict(each) for each in reservations]
+        asked = said(name=name, reservations=parts, heal_policy=heal_policy, purpose=purpose)
         return self._create({**asked, **terms.body()}, key=str(uuid4()))
 
     def change(self, ident: str, terms: FlexibleTerms) -> FlexibleLease:

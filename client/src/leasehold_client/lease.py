@@ -49,6 +49,7 @@ class Lease(AnswerModel):
     """A lease over `[start, end)`, aware and in UTC; `values` is all that the service says about it.
 
     One that is `open_ended` has an end that never comes. `shared_with` are the projects whose servers may use it too.
+    `purpose` says what it is for, None if nobody has said it.
     """
 
     id: str
@@ -63,11 +64,13 @@ class Lease(AnswerModel):
     shared_with: tuple[str, ...]
     reservations: tuple[Reservation, ...]
     values: Mapping[str, Any]
+    purpose: str | None = None
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Lease:
         parts = tuple(map(Reservation.read, values["reservations"]))
-        return read_as(cls, values, status_reason=values.get("status_reason"), reservations=parts)
+        missing = {key: values.get(key) for key in ("status_reason", "purpose")}
+        return read_as(cls, values, **missing, reservations=parts)
 
     def reservation(self, word: str) -> Reservation:
         """Return the reservation with this id or number, from 1 on, or the only one of this type.
@@ -195,14 +198,16 @@ class Leases(Collection[Lease]):
         reservations: Sequence[Mapping[str, Any]] = (),
         open_ended: bool = False,
         shared_with: Sequence[str] | None = None,
+        purpose: str | None = None,
     ) -> Lease:
         """Make all of these changes or none; None changes nothing. Each reservation names its `id` and what is new.
 
         A timedelta moves a date from where it is when the change is made: later, or earlier if it is negative.
-        `open_ended` takes the end away; `shared_with` are all the other projects whose servers may use the lease.
+        `open_ended` takes the end away; `shared_with` are all the other projects whose servers may use the lease. An
+        empty `purpose` takes that away.
         """
         parts = [dict(each) for each in reservations]
-        body = said(name=name, reservations=parts, open_ended=open_ended or None)
+        body = said(name=name, reservations=parts, open_ended=open_ended or None, purpose=purpose)
         if shared_with is not None:
             body["shared_with"] = list(shared_with)
         body |= _date("start_date", "start_later_seconds", "start_earlier_seconds", start)

@@ -95,8 +95,9 @@ class PublishedOffers(OwnCollection[PublishedOffer]):
         start: datetime | None = None,
         end: datetime | None = None,
         amount: int | None = None,
+        purpose: str | None = None,
     ) -> Lease:
         """Lease a part of an offer; by default what is free of it from now on, and of hosts of a lease one."""
-        body = {"name": name, **said(start_date=start, end_date=end, amount=amount)}
+        body = {"name": name, **said(start_date=start, end_date=end, amount=amount, purpose=purpose)}
         answer = self._transport.post(f"{self.PATH}/{ident}/claims", body, key=str(uuid4()))
         return Lease.read(answer["lease"])

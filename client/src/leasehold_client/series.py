@@ -66,6 +66,7 @@ class SeriesRequest:
     reservations: Sequence[Mapping[str, Any]]
     time_zone: str | None = None
     heal_policy: str | None = None
+    purpose: str | None = None
 
     def body(self) -> dict[str, Any]:
         """Return it as the API reads it."""
@@ -77,6 +78,7 @@ class SeriesRequest:
             reservations=[dict(each) for each in self.reservations],
             time_zone=self.time_zone,
             heal_policy=self.heal_policy,
+            purpose=self.purpose,
         )
 
 
@@ -98,10 +100,13 @@ class SeriesCalls(OwnCollection[Series]):
         start: datetime | None = None,
         end: datetime | None = None,
         reservations: Sequence[Mapping[str, Any]] = (),
+        purpose: str | None = None,
     ) -> Series:
         """Change what has not begun, and ask again for what was refused; None changes nothing.
 
-        The dates are those of the first occurrence. `reservations` has what changes about each, in their order.
+        The dates are those of the first occurrence. `reservations` has what changes about each, in their order, and an
+        empty `purpose` takes that away.
         """
         parts = [dict(each) for each in reservations]
-        return self._change(ident, said(name=name, start_date=start, end_date=end, reservations=parts))
+        body = said(name=name, start_date=start, end_date=end, reservations=parts, purpose=purpose)
+        return self._change(ident, body)

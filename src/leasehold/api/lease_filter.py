@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from leasehold.api.models.name import LONGEST_NAME
+from leasehold.api.models.name import LONGEST_NAME, LONGEST_PURPOSE
 from leasehold.api.paging import asked_page, asked_sort, asked_words
 from leasehold.api.policies import lease as lease_rules
 from leasehold.api.versions import FILTERS as FILTERED
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from leasehold.api.call import Call
 
 FILTERS: Final = ("name", "status", "ends_after", "starts_before", "sort")
-DELETED: Final = "deleted"
-"""The query key that asks for deleted leases; maintenance windows have none."""
+DELETED, PURPOSE = "deleted", "purpose"
+"""The query keys that maintenance windows do not have: deleted leases, and what leases are for."""
 
 
 def asked_part(call: Call) -> dict[str, Any]:
@@ -50,9 +50,14 @@ def asks_deleted(call: Call) -> bool:
 
 def wanted_leases(call: Call) -> LeaseFilter:
     """Return which leases the query asks for; raises InvalidInputError with the key."""
-    now, name = call.service.now(), call.query("name")
-    if name is not None and not (name.isprintable() and len(name) <= LONGEST_NAME):
-        raise InvalidInputError(f"name has to be printable text of at most {LONGEST_NAME} characters.", field="name")
+    now, name, purpose = call.service.now(), _text(call, "name", LONGEST_NAME), _text(call, PURPOSE, LONGEST_PURPOSE)
     statuses = asked_words(call, "status", [status.value for status in LeaseStatus], "status of a lease")
     ends_after, starts_before = (call.query_date(key, now) for key in ("ends_after", "starts_before"))
-    return LeaseFilter(name, frozenset(map(LeaseStatus, statuses)), ends_after, starts_before)
+    return LeaseFilter(name, frozenset(map(LeaseStatus, statuses)), ends_after, starts_before, purpose=purpose)
+
+
+def _text(call: Call, key: str, longest: int) -> str | None:
+    text = call.query(key)
+    if text is not None and not (text.isprintable() and len(text) <= longest):
+        raise InvalidInputError(f"{key} has to be printable text of at most {longest} characters.", field=key)
+    return text

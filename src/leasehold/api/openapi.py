@@ -69,6 +69,7 @@ PARAMETERS: Mapping[str, tuple[str, str, dict[str, Any]]] = {
     "resource_properties": ("query", "Only resources that match this expression", {"type": "string"}),
     "resource_id": ("query", "Only this resource, for callers who may list them", ID),
     "name": ("query", "From 1.3 on: only what has exactly this name", {"type": "string", "maxLength": 255}),
+    "purpose": ("query", "From 1.3 on: only what has exactly this purpose", {"type": "string", "maxLength": 255}),
     "status": ("query", "From 1.3 on: only what has one of these statuses, by commas", {"type": "string"}),
     "type": ("query", "From 1.3 on: only events of one of these types, by commas", {"type": "string"}),
     "ends_after": ("query", "From 1.3 on: only what ends after this date", {"type": "string"}),

@@ -115,6 +115,9 @@ HISTORY: Mapping[Version, str] = {
   that it would have; or it is the refusal. Nothing is done.
 * `ready_within_seconds` in POST of a lease: it may start so much later than it is asked for, and starts as soon as what
   it asks for is there, such as hosts that have to be switched on. It keeps its length; the answer shows its dates.
+* `purpose` in POST of a lease, an offer, a claim, a series, a flexible lease and a lease template, and in PUT of a
+  lease, a series and a lease template: what it is for, in words. Leases, series and payloads of events that have one
+  show it.
 * `project_id` in POST of a lease: administrators make leases for other projects.
 * Resources have `projects`, which administrators see, and set with POST of a host, a floating IP and a resource and
   with PUT of a host and a resource: the only projects that may use it, or null for all. Nobody else gets it, counts it
@@ -137,7 +140,7 @@ HISTORY: Mapping[Version, str] = {
   be suspended.
 * Reservations have `default_properties`: the expression that operators prefer where a reservation names no properties,
   or null; and `default_properties_applied`: whether all that it got matches it. False: others were taken.
-* Leases are listed by `name`, `status` (one or several, by commas), `ends_after` and `starts_before`.
+* Leases are listed by `name`, `purpose`, `status` (one or several, by commas), `ends_after` and `starts_before`.
 * Reservations of hosts, instances and flavors may lie `together` or `apart` by a property of the hosts, such as `rack`:
   all hosts have one and the same value of it, or each that is granted has another value. Reservations show both.
 * `GET /v1/leases/{lease_id}?as_of=` shows a lease as it was at a moment, with what it held then, and
@@ -209,6 +212,7 @@ LAYOUTS = V1_3
 PAST = V1_3
 SUB_LEASES = V1_3
 PLANNED = V1_3
+PURPOSES = V1_3
 
 SYNTAX = re.compile(r"([1-9]\d{0,8})\.(0|[1-9]\d{0,8})", re.ASCII)
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 COLUMNS = (
     *("resource", "resource_type", "slots", "demand", "start", "end", "seconds", "start_cause", "end_cause"),
-    *("project_id", "user_id", "lease_id", "reservation_id"),
+    *("project_id", "user_id", "lease_id", "reservation_id", "purpose"),
 )
 ABOUT = (
     "Each row is a time in which a reservation held a resource without a change. While the resource is still held, its "
@@ -91,6 +91,7 @@ def _row(segment: Segment, question: SegmentFilter) -> dict[str, Any]:
         "user_id": segment.user_id,
         "lease_id": segment.lease_id,
         "reservation_id": segment.reservation_id,
+        "purpose": segment.purpose,
     }
 
 

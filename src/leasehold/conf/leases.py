@@ -145,7 +145,16 @@ MANAGER_OPTIONS = [
         "flags them. A resource that works again always goes back to the reservation that misses it.",
     ),
 ]
-take_defaults(MANAGER_OPTIONS, LeaseSettings())
+LEASES_OPTIONS = [
+    cfg.BoolOpt(
+        "purpose_required",
+        help="Whether leases, offers, claims and series have to say in `purpose` what they are for; those without are "
+        "refused, also at microversions before 1.3, which have no purposes. Maintenance windows, fillers and what is "
+        "lent without a claim need none. It is the same for all APIs.",
+    ),
+]
+for _options in (MANAGER_OPTIONS, LEASES_OPTIONS):
+    take_defaults(_options, LeaseSettings())
 
 AMOUNTS = {
     "physical:host": ("max_hosts_per_lease", "max"),
@@ -254,6 +263,7 @@ ENFORCEMENT_OPTIONS = [
 def register(conf: cfg.ConfigOpts) -> None:
     """Add the options of this group to `conf`."""
     conf.register_opts(DEFAULT_OPTIONS)
+    conf.register_opts(LEASES_OPTIONS, group="leases")
     conf.register_opts(MANAGER_OPTIONS, group="manager")
     conf.register_opts(ENFORCEMENT_OPTIONS, group="enforcement")
 
@@ -280,6 +290,7 @@ def read(conf: cfg.ConfigOpts) -> LeaseSettings:
         limits=_read_limits(conf.enforcement),
         external=external.read(conf),
         longest_recycling=timedelta(seconds=conf.manager.longest_recycle_seconds),
+        purpose_required=conf.leases.purpose_required,
     )
 
 

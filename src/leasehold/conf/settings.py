@@ -86,7 +86,7 @@ class LeaseSettings:
     After its end, a request may let servers live on for a `longest_grace` and then, if they are recycled, for
     `longest_recycling`. A request that does not say it releases what it does not use `no_show` after its start, 0 means
     never; it may ask for `shortest_no_show` or more. A lease without an end counts as one of `open_ended`; 0 means that
-    there are none.
+    there are none. With `purpose_required` whoever asks for a lease has to say what it is for.
     """
 
     cleaning_time: timedelta = timedelta(0)
@@ -114,6 +114,7 @@ class LeaseSettings:
     no_show: timedelta = timedelta(0)
     shortest_no_show: timedelta = timedelta(minutes=5)
     open_ended: timedelta = timedelta(0)
+    purpose_required: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ SOURCE = SOURCE.join(resources, resources.c.number == allocations.c.resource_num
 OF_OTHERS = (
     leases.c.project_id,
     leases.c.user_id,
+    leases.c.purpose,
     reservations.c.resource_type,
     resources.c.reference.label("resource"),
 )

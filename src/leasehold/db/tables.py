@@ -196,6 +196,7 @@ segments = table(
     Column("ends_at", BigInteger, nullable=False, index=True),
     Column("start_cause", String(16)),
     Column("end_cause", String(16)),
+    Column("purpose", String(255)),
     Column("written_at", UtcDateTime, nullable=False),
     lasting(),
     Index(None, "project_id", "ends_at"),

@@ -291,6 +291,7 @@ class Amending(Joining):
         shared = after.shared_with != lease.shared_with
         news = {
             LeaseNews.RENAMED: after.name != lease.name,
+            LeaseNews.PURPOSE: after.purpose != lease.purpose,
             LeaseNews.HEAL_POLICY: after.heal_policy != lease.heal_policy,
             LeaseNews.REMINDERS: after.reminders != lease.reminders,
             "lease.update": shared,

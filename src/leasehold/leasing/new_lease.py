@@ -105,6 +105,7 @@ def new_lease(
         type=draft.type,
         reminders=draft.reminders,
         published_offer=draft.published_offer,
+        purpose=draft.purpose,
     )
     return armed(lease, now, service.settings.manager.warn_before_end)
 

@@ -31,7 +31,7 @@ class LeaseDraft:
     `dry_run` says that nothing is to be written, `open_ended` that the lease is to have no end. `hold` makes it an
     offer, which is held for so long. `published_offer` is the published offer of which it claims a part, and `notice`
     what its holder gets before that is taken back. `ready_within` says how much later it may start than is asked for;
-    None: this client cannot say so.
+    None: this client cannot say so. `purpose` says what it is for.
     """
 
     name: str
@@ -54,6 +54,7 @@ class LeaseDraft:
     published_offer: str | None = None
     notice: Notice | None = None
     ready_within: timedelta | None = None
+    purpose: str | None = None
 
 
 _NOT_IN_CLOUD = frozenset({LeaseStatus.IN_PROGRESS, LeaseStatus.TIMEDOUT, LeaseStatus.TERMINATED})
@@ -67,8 +68,8 @@ class LeaseChanges:
     `start` and `end` are new dates; `start_by` and `end_by` move those that the lease has, to an earlier time
     if negative. Of each date only one of the two is given. `drops` are the ids of reservations that the lease loses,
     `vacates` the ids of a reservation and of a resource that it loses; `shared_with` are the projects that may use it
-    beside its own. `heal_policy` is a word of `HealPolicy` or
-    `default`; `reminders` may be `default` as well. `use_disabled` is no change, but what the client may have.
+    beside its own. `heal_policy` is a word of `HealPolicy` or `default`; `reminders` may be `default` as well. An empty
+    `purpose` takes that of the lease away. `use_disabled` is no change, but what the client may have.
     `dry_run` says that nothing is to be written, and `shrinks` that an active reservation may get a smaller amount, if
     what it loses is unused. `open_ended` says that its end is to be that of a lease without one.
     """
@@ -85,6 +86,7 @@ class LeaseChanges:
     drops: frozenset[str] = frozenset()
     vacates: tuple[str, str] | None = None
     shared_with: tuple[str, ...] | None = None
+    purpose: str | None = None
     use_disabled: bool = field(default=False, compare=False)
     dry_run: bool = field(default=False, compare=False)
     shrinks: bool = field(default=False, compare=False)
@@ -109,16 +111,22 @@ class LeaseChanges:
     def moves_nothing(self) -> bool:
         """Say whether the amendment changes nothing that allocations depend on."""
         return self == LeaseChanges(
-            name=self.name, heal_policy=self.heal_policy, reminders=self.reminders, shared_with=self.shared_with
+            name=self.name,
+            heal_policy=self.heal_policy,
+            reminders=self.reminders,
+            shared_with=self.shared_with,
+            purpose=self.purpose,
         )
 
     def described(self, lease: Lease) -> Lease:
-        """Return the lease with the changes on which no allocation depends: name, heal policy, reminders, sharing."""
+        """Return the lease with the changes on which no allocation depends: its name, its purpose and the like."""
         policy = lease.heal_policy if self.heal_policy is None else chosen(self.heal_policy)
         reminders = lease.reminders
         if self.reminders is not None:
             reminders = None if isinstance(self.reminders, str) else self.reminders
-        after = with_fields(lease, name=self.name or lease.name, heal_policy=policy, reminders=reminders)
+        purpose = lease.purpose if self.purpose is None else self.purpose or None
+        name = self.name or lease.name
+        after = with_fields(lease, name=name, purpose=purpose, heal_policy=policy, reminders=reminders)
         if self.shared_with is None:
             return after
         in_cloud = lease.status not in _NOT_IN_CLOUD

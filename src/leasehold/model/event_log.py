@@ -30,6 +30,7 @@ class LeaseNews(StrEnum):
     ENDING = "lease.ending"
     DELETING = "lease.deleting"
     RENAMED = "lease.renamed"
+    PURPOSE = "lease.purpose"
     HEAL_POLICY = "lease.heal_policy"
     REMINDERS = "lease.reminders"
     ENDS_SOON = "lease.ends_soon"

@@ -69,6 +69,7 @@ class Lease:
     says that a resource of it has failed which healing looks at later, because the lease does not begin soon.
     `offered_until` is None unless it was made as an offer: until then it may be, or might have been, accepted.
     `published_offer` is the published offer that it was made of by a claim: it keeps its resource, and to that window.
+    `purpose` says what it is for, in its owner's words.
     """
 
     id: str
@@ -93,6 +94,7 @@ class Lease:
     at_risk: bool = False
     offered_until: datetime | None = None
     published_offer: str | None = None
+    purpose: str | None = None
 
     @property
     def waits(self) -> bool:

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LeaseFilter:
-    """The leases of this name and user, with one of these statuses, that end, start and lapse so; None or empty: any.
+    """The leases of this name, user and purpose, with one of these statuses, that end, start and lapse so.
 
-    With `deleted` those that were deleted, and no others.
+    None or empty means any. With `deleted` those that were deleted, and no others.
     """
 
     name: str | None = None
@@ -25,6 +25,7 @@ class LeaseFilter:
     user_id: str | None = None
     deleted: bool = False
     lapses_after: datetime | None = None
+    purpose: str | None = None
 
 
 EVERY_LEASE = LeaseFilter()

@@ -64,6 +64,7 @@ class Segment:
 
     `resource` is the name in the cloud (`Resource.reference`). `open` says that the resource is still held; the window
     then ends at the present. `start_cause` and `end_cause` are values of `Cause`, or None where none was recorded.
+    `purpose` is that of the lease when the segment was written; while it is open, the present one.
     """
 
     lease_id: str
@@ -78,6 +79,7 @@ class Segment:
     window: Window
     start_cause: str | None
     end_cause: str | None
+    purpose: str | None = None
     open: bool = False
 
     @property

@@ -205,6 +205,13 @@ def test_a_name_changes_no_header_and_no_line(name: str) -> None:
     assert [line.split(" ")[0] for line in message.get_content().splitlines()] == plain
 
 
+def test_a_message_says_what_the_lease_is_for() -> None:
+    for kind in ("lease.create", "lease.purpose", "lease.event.start_lease"):
+        text = write_letter(event(kind, purpose="Measure\r\nthe switch €"), subscription(), None).text
+        assert "Purpose   Measure the switch €\n" in text
+        assert "Purpose" not in write_letter(event(kind), subscription(), None).text
+
+
 @pytest.mark.parametrize(
     ("word", "status", "end"),
     [

@@ -12,7 +12,7 @@ from leasehold.api.call import Reply
 from leasehold.api.limits.event_waits import Waiter
 from leasehold.api.limits.parking import parking_of
 from leasehold.api.paging import LONGEST_PAGE, asked_words
-from leasehold.api.versions import FILTERS
+from leasehold.api.versions import FILTERS, PURPOSES, Version
 from leasehold.api.views.shown import shown
 from leasehold.leasing.reading.event_log import latest, read_events
 from leasehold.model.event_log import BEGINNING, EVENT_TYPES, EventFilter, read_cursor
@@ -72,10 +72,10 @@ def list_events(call: Call) -> Reply:
     while True:
         page = read_events(call.service, wanted, place.after, limit)
         if page.events or monotonic() >= place.end or call.api.admission.closing:
-            return Reply(show_page(page))
+            return Reply(show_page(page, call.version))
         place = _Place(page.next, place.end)
         if not _wait(call, wanted, place):
-            return Reply(show_page(page), {"Retry-After": str(RETRY_AFTER_SECONDS)})
+            return Reply(show_page(page, call.version), {"Retry-After": str(RETRY_AFTER_SECONDS)})
 
 
 def _since(call: Call) -> datetime | None:
@@ -121,11 +121,13 @@ def _wait(call: Call, wanted: EventFilter, place: _Place) -> bool:
         return waits.wait(caller, wanted.project_id, position, place.end)
 
 
-def show_page(page: EventPage) -> LogEventList:
+def show_page(page: EventPage, version: Version) -> LogEventList:
     """Return a page of events with its cursor."""
-    return {"events": list(map(show_event, page.events)), "next": str(page.next)}
+    return {"events": [show_event(each, version) for each in page.events], "next": str(page.next)}
 
 
-def show_event(event: LogEvent) -> LogEventAnswer:
-    """Return one event; its time is in ISO 8601 with the zone."""
-    return shown(LogEventAnswer, event, id=str(event.cursor), position=event.cursor.position)
+def show_event(event: LogEvent, version: Version) -> LogEventAnswer:
+    """Return one event; its time is in ISO 8601 with the zone, and before 1.3 its payload has no purpose."""
+    newer = () if version >= PURPOSES else ("purpose",)
+    payload = {key: value for key, value in event.payload.items() if key not in newer}
+    return shown(LogEventAnswer, event, id=str(event.cursor), position=event.cursor.position, payload=payload)

@@ -19,6 +19,7 @@ from leasehold.api.listing import Listing
 from leasehold.api.once import IF_MATCH, amending_once, check_once, fingerprint, idempotency_key
 from leasehold.api.policies import host as host_rules
 from leasehold.api.policies import lease as lease_rules
+from leasehold.api.purpose import new_purpose, purpose_of
 from leasehold.api.sizes import check_sizes
 from leasehold.api.spans import (
     OF_END,
@@ -318,6 +319,7 @@ def draft_of(call: Call, body: LeaseRequest, dates_of: tuple[datetime, datetime]
         heal_policy=chosen(body.heal_policy),
         reminders=tuple(body.reminder_seconds) if isinstance(body.reminder_seconds, list) else None,
         use_disabled=call.may_use_disabled(call.caller),
+        purpose=purpose_of(call, body.purpose),
     )
 
 
@@ -351,6 +353,7 @@ def _changes(call: Call, body: LeaseAmendment, lease: Lease) -> LeaseChanges:
         heal_policy=body.heal_policy,
         reminders=tuple(body.reminder_seconds) if isinstance(body.reminder_seconds, list) else body.reminder_seconds,
         shared_with=None if body.shared_with is None else _others(lease, body.shared_with),
+        purpose=new_purpose(call, body.purpose),
         use_disabled=call.may_use_disabled(lease),
         shrinks=call.version >= SHRINKING,
     )

@@ -16,7 +16,7 @@ Template = Annotated[
 
 
 _Keys = Mapping[str, tuple[str, ...]]
-_AS_IT_IS: _Keys = dict.fromkeys(("reservations", "heal_policy", "reminder_seconds"), ())
+_AS_IT_IS: _Keys = dict.fromkeys(("reservations", "heal_policy", "reminder_seconds", "purpose"), ())
 _SERIES: _Keys = {**_AS_IT_IS, "duration_seconds": ("end_date",)}
 _OFFER: _Keys = {**_SERIES, "events": ()}
 _LEASE: _Keys = {

@@ -10,13 +10,14 @@ from typing_extensions import TypedDict
 from leasehold.api.models.base import RequestModel, answer, one_of
 from leasehold.api.models.from_template import OF_LEASE, Template
 from leasehold.api.models.holding import HeldThen, HolderAnswer  # noqa: TC001 - read at run time, for the description
-from leasehold.api.models.name import Name  # noqa: TC001 - read at run time
+from leasehold.api.models.name import Name, Purpose  # noqa: TC001 - read at run time
 from leasehold.api.versions import (
     DRY_RUNS,
     HEAL_POLICY,
     LEASE_TYPES,
     ON_BEHALF,
     OPEN_ENDS,
+    PURPOSES,
     READY_WITHIN,
     REMINDERS,
     SHARING,
@@ -61,7 +62,8 @@ def _without_end(schema: dict[str, Any]) -> None:
 LASTING = ConfigDict(json_schema_extra=_without_end)
 INSTEAD_OF_END = {"end_date": ("duration_seconds",)}
 SINCE_OF_WINDOW = {"duration_seconds": SPANS}
-SINCE_OF_TEMPLATE = {**SINCE_OF_WINDOW, "template": TEMPLATES}
+SINCE_OF_PURPOSE = {"purpose": PURPOSES}
+SINCE_OF_TEMPLATE = {**SINCE_OF_WINDOW, **SINCE_OF_PURPOSE, "template": TEMPLATES}
 """What a model says of itself if a duration may take the place of its end."""
 _POLICIES = [*(each.value for each in HealPolicy), DEFAULT]
 
@@ -159,6 +161,7 @@ DryRun = Annotated[bool | None, Field(description="Answer what would happen, and
 OpenEnded = Annotated[bool | None, Field(description="From 1.3 on, in place of an end: it goes on until it is deleted")]
 
 _SINCE = {
+    **SINCE_OF_PURPOSE,
     "heal_policy": HEAL_POLICY,
     "reminder_seconds": REMINDERS,
     "dry_run": DRY_RUNS,
@@ -193,6 +196,7 @@ class LeaseRequest(RequestModel):
     events: Annotated[list[EventRequest] | None, Field(max_length=MOST_EVENTS)] = None
     heal_policy: HealPolicyWord | None = None
     reminder_seconds: ReminderSeconds | None = None
+    purpose: Purpose | None = None
     template: Template = None
 
 
@@ -238,6 +242,7 @@ class LeaseAmendment(RequestModel):
     reservations: Annotated[list[ReservationChange] | None, Field(max_length=MOST_RESERVATIONS)] = None
     heal_policy: HealPolicyWord | None = None
     reminder_seconds: ReminderSeconds | None = None
+    purpose: Annotated[Purpose | None, Field(description="From 1.3 on: what it is for; empty takes that away")] = None
     dry_run: DryRun = None
     shared_with: Annotated[
         list[OtherProject] | None,
@@ -314,7 +319,7 @@ class LeaseAnswer(TypedDict):
 
     `open_ended`, `shared_with`, `published_offer` and `parent_id`, the lease that has lent its hosts, come with 1.3,
     and `deleted_at` with deleted leases alone. So does `notice_seconds`: if who lends what it has takes that back, it
-    ends so much later, and `taken_back_at` says since when that is so.
+    ends so much later, and `taken_back_at` says since when that is so. A `purpose` is there if the lease has one.
     """
 
     id: str
@@ -339,6 +344,7 @@ class LeaseAnswer(TypedDict):
     notice_seconds: NotRequired[int]
     taken_back_at: NotRequired[str | None]
     deleted_at: NotRequired[str]
+    purpose: NotRequired[str]
     type: NotRequired[str]
     retries: NotRequired[int | None]
     retry_seconds: NotRequired[int | None]

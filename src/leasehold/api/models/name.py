@@ -33,6 +33,12 @@ def _name(text: str) -> str:
 Name = Annotated[str, Field(max_length=LONGEST_NAME, json_schema_extra=_NAME), AfterValidator(_name)]
 OptionalName = Annotated[str, Field(max_length=LONGEST_NAME, json_schema_extra=_LINE), AfterValidator(_line)]
 """The name of what need not have one; it is empty then."""
+LONGEST_PURPOSE: Final = 255
+Purpose = Annotated[
+    str,
+    Field(max_length=LONGEST_PURPOSE, json_schema_extra=_LINE, description="From 1.3 on: what it is for, in words"),
+    AfterValidator(_line),
+]
 LONGEST_OF_SERIES: Final = 70
 """The leases of a series have its name and their number."""
 NameOfSeries = Annotated[str, Field(max_length=LONGEST_OF_SERIES, json_schema_extra=_NAME), AfterValidator(_name)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from leasehold.api.handlers import lease
 from leasehold.api.handlers.holding import list_holdings
 from leasehold.api.handlers.lease_then import AS_OF
-from leasehold.api.lease_filter import DELETED, FILTERS
+from leasehold.api.lease_filter import DELETED, FILTERS, PURPOSE
 from leasehold.api.models.holding import HolderList
 from leasehold.api.models.lease import LeaseAmendment, LeaseCreation, LeaseList, OneLease, SwapRequest
 from leasehold.api.policies import host as host_rules
@@ -29,7 +29,7 @@ ROUTES = (
         None,
         LeaseList,
         query=("limit", "marker"),
-        filters=(*FILTERS, DELETED),
+        filters=(*FILTERS, PURPOSE, DELETED),
         within=(rules.GET_DELETED,),
     ),
     Route(

@@ -19,6 +19,7 @@ from leasehold.api.versions import (
     OPEN_ENDS,
     PAST,
     PUBLISHED_OFFERS,
+    PURPOSES,
     REMINDERS,
     SHARING,
     STATUS_REASON,
@@ -162,6 +163,11 @@ def _add_deletion(answer: LeaseAnswer, lease: Lease, _sight: Sight) -> None:
         answer["deleted_at"] = str(to_record(lease.deleted_at))
 
 
+def _add_purpose(answer: LeaseAnswer, lease: Lease, _sight: Sight) -> None:
+    if lease.purpose is not None:
+        answer["purpose"] = lease.purpose
+
+
 def reason_of(lease: Lease, sight: Sight) -> str | None:
     """Return the status reason, or to callers who may not list hosts one that names none."""
     reason = lease.status_reason
@@ -194,6 +200,7 @@ _ADDITIONS: Sequence[tuple[Version, Callable[[LeaseAnswer, Lease, Sight], None]]
     (SUB_LEASES, _add_parent),
     (SUB_LEASES, _add_notice),
     (PAST, _add_deletion),
+    (PURPOSES, _add_purpose),
 )
 """What leases have more from a version on, in the order in which it is shown."""
 

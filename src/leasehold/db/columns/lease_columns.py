@@ -49,9 +49,10 @@ class Written(Enum):
     WAITING = "with what the lease waits for"
     REMINDERS = "with the reminders of its own"
     RISK = "when it comes to be, or is no longer, at risk"
+    PURPOSE = "with what its owner says that it is for"
 
 
-RARELY: Final = (Written.WAITING, Written.REMINDERS, Written.RISK)
+RARELY: Final = (Written.WAITING, Written.REMINDERS, Written.RISK, Written.PURPOSE)
 """What most leases never have: written by a statement of its own where it differs."""
 
 
@@ -128,6 +129,7 @@ LEASE: Final = Fields(
         Field(Column("at_risk", Boolean), Written.RISK, back=_as_it_is),
         Field(Column("offered_until", UtcDateTime), ONCE, back=_moment),
         Field(Column("published_offer", String(36)), ONCE, back=_as_it_is),
+        Field(Column("purpose", String(255)), Written.PURPOSE),
         Field(
             Column("waiting_since", UtcDateTime),
             WAITING,
@@ -253,6 +255,7 @@ def read_lease(row: Row[*tuple[Any, ...]], parts: tuple[Reservation, ...], momen
         at_risk,
         made.offered_until,
         made.published_offer,
+        made.purpose,
         *_,
     ) = row
     window = made.window = new(_OPENED_WINDOW)

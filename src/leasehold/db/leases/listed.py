@@ -175,6 +175,8 @@ def _wanted(wanted: LeaseFilter) -> Iterator[ColumnElement[bool]]:
         yield leases.c.user_id == wanted.user_id
     if wanted.name is not None:
         yield leases.c.name == wanted.name
+    if wanted.purpose is not None:
+        yield leases.c.purpose == wanted.purpose
     if wanted.statuses:
         yield leases.c.status.in_(sorted(wanted.statuses))
     if wanted.ends_after is not None:

@@ -32,7 +32,7 @@ _REST = (
 )
 _SAME = (
     *("lease_id", "reservation_id", "project_id", "user_id", "resource_type", "resource_number", "resource", "slots"),
-    "start_cause",
+    *("start_cause", "purpose"),
 )
 """The columns of a segment that are its fields."""
 _OF_SEGMENTS = dict(segments.c.items())

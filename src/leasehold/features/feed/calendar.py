@@ -68,6 +68,8 @@ def _text(text: str) -> str:
 
 def _lines(lease: Lease) -> Iterable[str]:
     yield f"Status: {lease.status}"
+    if lease.purpose:
+        yield f"Purpose: {lease.purpose}"
     if lease.open_ended:
         yield "It has no end; the one in the calendar is the last that there can be."
     reason = reason_of(lease, NOTHING)

@@ -15,6 +15,7 @@ from leasehold.api.once import fingerprint, idempotency_key
 from leasehold.api.paging import ListKeys
 from leasehold.api.policies import lease as lease_rules
 from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, Rule
+from leasehold.api.purpose import purpose_of
 from leasehold.api.route import CREATED, EVERY, GONE, V1_3, Noun
 from leasehold.api.strict import check_reservations
 from leasehold.api.views.lease import show_lease
@@ -80,6 +81,7 @@ def create(call: Call, body: FlexibleCreation) -> Reply:
         reservations=tuple(each.model_dump() for each in body.reservations or ()),
         heal_policy=chosen(body.heal_policy),
         reminders=tuple(body.reminder_seconds) if isinstance(body.reminder_seconds, list) else None,
+        purpose=purpose_of(call, body.purpose),
         use_disabled=call.may_use_disabled(call.caller),
         fingerprint=fingerprint(body, "FLEXIBLE"),
     )

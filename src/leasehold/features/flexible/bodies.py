@@ -10,13 +10,14 @@ from typing_extensions import TypedDict
 from leasehold.api.models.base import RequestModel, answer, one_of
 from leasehold.api.models.lease import (
     MOST_RESERVATIONS,
+    SINCE_OF_PURPOSE,
     Date,
     HealPolicyWord,
     LeaseAnswer,
     ReminderSeconds,
     ReservationRequest,
 )
-from leasehold.api.models.name import Name  # noqa: TC001 - read at run time
+from leasehold.api.models.name import Name, Purpose  # noqa: TC001 - read at run time
 from leasehold.features.flexible.model import Strategy
 
 LONGEST = 366 * 24 * 3600
@@ -53,6 +54,9 @@ class FlexibleCreation(RequestModel):
     reservations: Annotated[list[ReservationRequest] | None, Field(max_length=MOST_RESERVATIONS)] = None
     heal_policy: HealPolicyWord | None = None
     reminder_seconds: ReminderSeconds | None = None
+    purpose: Purpose | None = None
+
+    since = SINCE_OF_PURPOSE
 
 
 class FlexibleAmendment(RequestModel):

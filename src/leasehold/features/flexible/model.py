@@ -121,6 +121,7 @@ class FlexibleDraft:
     reservations: tuple[Mapping[str, Any], ...] = ()
     heal_policy: HealPolicy | None = None
     reminders: tuple[int, ...] | None = None
+    purpose: str | None = None
     use_disabled: bool = False
     fingerprint: str = ""
 

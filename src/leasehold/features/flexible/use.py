@@ -120,6 +120,7 @@ def make_flexible(
                 reservations=draft.reservations,
                 heal_policy=draft.heal_policy,
                 reminders=draft.reminders,
+                purpose=draft.purpose,
                 use_disabled=draft.use_disabled,
                 fingerprint=draft.fingerprint,
             )

@@ -162,7 +162,8 @@ def _differences(before: Shown | None, after: Shown, *, whole: bool) -> Iterator
 
 
 def _of_part(part: str, before: Shown, after: Shown, *, whole: bool) -> Iterator[DifferenceAnswer]:
-    for key, value in after.items():
+    # What a lease has no more, such as a purpose, is in the answer before alone.
+    for key, value in {**dict.fromkeys(before), **after}.items():
         compared = key not in SAME and key not in PARTS.values() and (whole or key in TOLD[part])
         if compared and before.get(key) != value:
             yield {"part": part, "id": after["id"], "key": key, "before": before.get(key), "after": value}

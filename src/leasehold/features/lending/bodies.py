@@ -8,8 +8,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from leasehold.api.models.base import RequestModel, answer
-from leasehold.api.models.lease import Date, DryRun, Ident, ProjectId
-from leasehold.api.models.name import Name  # noqa: TC001 - read at run time
+from leasehold.api.models.lease import SINCE_OF_PURPOSE, Date, DryRun, Ident, ProjectId
+from leasehold.api.models.name import Name, Purpose  # noqa: TC001 - read at run time
 from leasehold.api.models.resource import Owner  # noqa: TC001 - read at run time, for the description
 from leasehold.conf.options import YEAR
 
@@ -112,7 +112,10 @@ class ClaimCreation(RequestModel):
     amount: Annotated[
         int | None, Field(ge=1, le=MOST_HOSTS, description="How many hosts of a lease; null means one")
     ] = None
+    purpose: Purpose | None = None
     dry_run: DryRun = None
+
+    since = SINCE_OF_PURPOSE
 
 
 class FreeRange(TypedDict):

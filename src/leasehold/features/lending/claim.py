@@ -57,6 +57,7 @@ def claim_offer(
         published_offer=offer.id,
         notice=offer.notice,
         dry_run=draft.dry_run,
+        purpose=draft.purpose,
     )
     if draft.dry_run:
         return try_creation(service, caller, asked, sight)

@@ -145,6 +145,7 @@ class _Lending:
             heal_policy=HealPolicy.NEVER,
             published_offer=self.wish.published_offer,
             notice=self.wish.notice,
+            purpose=self.wish.purpose,
         )
 
     def _asked(self, service: Service) -> Asked:

@@ -21,7 +21,7 @@ class LendWish:
 
     Exactly one of the two is given. `end` None means the end of the lease, and `reservation_id` None its only
     reservation of hosts. A claim says of which `published_offer` it is, and its holder gets
-    the `notice` before what it has is taken back; `dry_run` is as in a `LeaseDraft`.
+    the `notice` before what it has is taken back; `dry_run` and `purpose` are as in a `LeaseDraft`.
     """
 
     name: str
@@ -33,6 +33,7 @@ class LendWish:
     published_offer: str | None = None
     notice: Notice | None = None
     dry_run: bool = False
+    purpose: str | None = None
 
 
 class TooManyPublishedError(TooManyError):

@@ -10,6 +10,7 @@ from leasehold.api.handlers.lease import asking_once, reply_in_callers_name, wou
 from leasehold.api.handlers.resource import known
 from leasehold.api.once import fingerprint, idempotency_key
 from leasehold.api.paging import ListKeys
+from leasehold.api.purpose import purpose_of
 from leasehold.features.lending import publish as offers
 from leasehold.features.lending.claim import claim_offer
 from leasehold.features.lending.publish_part import publish_part
@@ -107,6 +108,7 @@ def claim(call: Call, published_id: str, body: ClaimCreation) -> Reply:
         fingerprint(body, "CLAIM", published_id),
         amount=body.amount,
         dry_run=bool(body.dry_run),
+        purpose=purpose_of(call, body.purpose),
     )
     key = idempotency_key(call)
     with asking_once(call) as service:

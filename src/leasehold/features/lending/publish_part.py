@@ -133,6 +133,7 @@ def claim_part(
         published_offer=offer.id,
         notice=offer.notice,
         dry_run=draft.dry_run,
+        purpose=draft.purpose,
     )
     _check_end(wish.end or window.end, window, now)
     once = None if key is None or draft.dry_run else Once(caller.project_id, key, draft.fingerprint)

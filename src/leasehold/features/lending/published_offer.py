@@ -137,7 +137,7 @@ class PartPublication:
 
 @dataclass(frozen=True, slots=True)
 class ClaimDraft:
-    """A part of a published offer that a client asks for; `fingerprint` and `dry_run` are as in a `LeaseDraft`.
+    """A part of a published offer that a client asks for; `fingerprint`, `dry_run` and `purpose` as in `LeaseDraft`.
 
     `start` None means now, or the start of the offer if that is later; `end` None means the end of what is free then.
     `amount` is how many hosts of a lease, one without it; an offer of an owner is one resource.
@@ -149,3 +149,4 @@ class ClaimDraft:
     fingerprint: str = ""
     dry_run: bool = False
     amount: int | None = None
+    purpose: str | None = None

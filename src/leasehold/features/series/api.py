@@ -12,9 +12,11 @@ from leasehold.api.once import fingerprint, idempotency_key
 from leasehold.api.paging import ListKeys
 from leasehold.api.policies import lease as lease_rules
 from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, Rule
+from leasehold.api.purpose import new_purpose, purpose_of
 from leasehold.api.route import CREATED, EVERY, GONE, V1_2, Noun
 from leasehold.api.spans import ending_as_sent, named_as_sent, parse_window
 from leasehold.api.strict import KEYS, check_reservation, check_reservations
+from leasehold.api.versions import PURPOSES
 from leasehold.api.views.shown import shown
 from leasehold.features.series import use as many
 from leasehold.features.series.bodies import OneSeries, SeriesAmendment, SeriesAnswer, SeriesCreation, SeriesList
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from leasehold.api.call import Call
+    from leasehold.api.versions import Version
     from leasehold.features.series.bodies import OccurrenceAnswer, PlannedAnswer
     from leasehold.features.series.model import Granted, Occurrence, Series
     from leasehold.leasing.service import Service
@@ -44,7 +47,7 @@ def list_series(call: Call) -> Reply:
     """
     found = many.SERIES.page(call.service, call.listed_project(), LISTED.asked(call))
     granted = many.granted_of(call.service, found)
-    return Reply({"series": [show_series(each, granted) for each in found]})
+    return Reply({"series": [show_series(each, granted, call.version) for each in found]})
 
 
 def create(call: Call, body: SeriesCreation) -> Reply:
@@ -68,6 +71,7 @@ def create(call: Call, body: SeriesCreation) -> Reply:
         reservations=tuple(each.model_dump() for each in body.reservations or ()),
         heal_policy=chosen(body.heal_policy),
         reminders=tuple(body.reminder_seconds) if isinstance(body.reminder_seconds, list) else None,
+        purpose=purpose_of(call, body.purpose),
         use_disabled=call.may_use_disabled(call.caller),
         fingerprint=fingerprint(body),
     )
@@ -79,7 +83,7 @@ def create(call: Call, body: SeriesCreation) -> Reply:
 
 def show(call: Call, series: Series) -> Reply:
     """Show one series."""
-    return Reply({"series": show_series(series, many.granted_of(call.service, [series]))})
+    return Reply({"series": show_series(series, many.granted_of(call.service, [series]), call.version)})
 
 
 def amend(call: Call, series: Series, body: SeriesAmendment) -> Reply:
@@ -97,6 +101,7 @@ def amend(call: Call, series: Series, body: SeriesAmendment) -> Reply:
         start=call.date(body.start_date, "start_date", now),
         end=call.date(body.end_date, "end_date", now),
         reservations=None if body.reservations is None else tuple(each.model_dump() for each in body.reservations),
+        purpose=new_purpose(call, body.purpose),
         use_disabled=call.may_use_disabled(series),
     )
     giving = [each if each.get("on_end") == OnEnd.GIVE_BACK else None for each in series.draft["reservations"]]
@@ -117,14 +122,16 @@ def _reply(call: Call, service: Service, series: Series) -> Reply:
     call.permit.needed = False
     for lease in many.pending_leases(service, series):
         act_in_callers_name(service, lease, call.token, call.caller.project_id)
-    return Reply({"series": show_series(series, many.granted_of(service, [series]))})
+    return Reply({"series": show_series(series, many.granted_of(service, [series]), call.version)})
 
 
-def show_series(series: Series, granted: Mapping[str, Granted]) -> SeriesAnswer:
+def show_series(series: Series, granted: Mapping[str, Granted], version: Version) -> SeriesAnswer:
     """Return a series; `granted` has those of its leases that are not deleted, by id."""
+    purpose = series.purpose if version >= PURPOSES else None
     return shown(
         SeriesAnswer,
         series,
+        **({} if purpose is None else {"purpose": purpose}),
         created_at=to_record(series.created_at) or "",
         updated_at=to_record(series.updated_at),
         occurrences=[_show_occurrence(each, granted) for each in series.occurrences],

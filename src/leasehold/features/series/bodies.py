@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -13,6 +13,7 @@ from leasehold.api.models.lease import (
     INSTEAD_OF_END,
     LASTING,
     MOST_RESERVATIONS,
+    SINCE_OF_PURPOSE,
     SINCE_OF_TEMPLATE,
     Date,
     Duration,
@@ -21,7 +22,7 @@ from leasehold.api.models.lease import (
     ReminderSeconds,
     ReservationRequest,
 )
-from leasehold.api.models.name import NameOfSeries  # noqa: TC001 - read at run time
+from leasehold.api.models.name import NameOfSeries, Purpose  # noqa: TC001 - read at run time
 
 Rule = Annotated[
     str, Field(min_length=1, max_length=500, description="A recurrence rule of RFC 5545, with either COUNT or UNTIL")
@@ -42,6 +43,7 @@ class SeriesCreation(RequestModel):
     reservations: Annotated[list[ReservationRequest] | None, Field(max_length=MOST_RESERVATIONS)] = None
     heal_policy: HealPolicyWord | None = None
     reminder_seconds: ReminderSeconds | None = None
+    purpose: Purpose | None = None
     template: Template = None
 
     since = SINCE_OF_TEMPLATE
@@ -60,6 +62,9 @@ class SeriesAmendment(RequestModel):
     start_date: Date | None = None
     end_date: Date | None = None
     reservations: Annotated[list[ReservationOfEach] | None, Field(max_length=MOST_RESERVATIONS)] = None
+    purpose: Purpose | None = None
+
+    since = SINCE_OF_PURPOSE
 
 
 class RefusalAnswer(TypedDict):
@@ -93,7 +98,7 @@ class OccurrenceAnswer(TypedDict):
 
 
 class SeriesAnswer(TypedDict):
-    """A series of leases."""
+    """A series of leases; `purpose` if it has one, from 1.3 on."""
 
     id: str
     name: str
@@ -103,6 +108,7 @@ class SeriesAnswer(TypedDict):
     time_zone: str
     created_at: str
     updated_at: str | None
+    purpose: NotRequired[str]
     occurrences: list[OccurrenceAnswer]
 
 

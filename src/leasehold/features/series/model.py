@@ -60,6 +60,7 @@ class SeriesDraft:
     reservations: tuple[Mapping[str, Any], ...] = ()
     heal_policy: HealPolicy | None = None
     reminders: tuple[int, ...] | None = None
+    purpose: str | None = None
     use_disabled: bool = False
     fingerprint: str = ""
 
@@ -68,13 +69,15 @@ class SeriesDraft:
 class SeriesChanges:
     """A requested amendment; None means unchanged. The dates are those of the first occurrence.
 
-    `reservations` has an object for each reservation, in their order: what changes about it.
+    `reservations` has an object for each reservation, in their order: what changes about it. An empty `purpose` takes
+    theirs away.
     """
 
     name: str | None = None
     start: datetime | None = None
     end: datetime | None = None
     reservations: tuple[Mapping[str, Any], ...] | None = None
+    purpose: str | None = None
     use_disabled: bool = field(default=False, compare=False)
 
     @property
@@ -158,6 +161,11 @@ class Series:
     def lease_name(self, number: int) -> str:
         """Return the name of the lease of an occurrence, counted from 0."""
         return f"{self.name} {number + 1}/{len(self.occurrences)}"
+
+    @property
+    def purpose(self) -> str | None:
+        """What its leases are for."""
+        return self.draft.get("purpose") or None
 
     @property
     def lease_ids(self) -> Sequence[str]:

@@ -131,6 +131,7 @@ class _Decisions:
             heal_policy=chosen(asked["heal_policy"]),
             reminders=None if asked["reminders"] is None else tuple(asked["reminders"]),
             use_disabled=self.by.use_disabled,
+            purpose=series.purpose,
         )
         along = partial(self._granted, number)
         create_lease(self.by.service, self.by.caller, draft, None, self.by.sight, along)
@@ -162,6 +163,7 @@ class _Decisions:
             start=each.window.start if changes.dated and each.window.start != lease.window.start else None,
             end=each.window.end if changes.dated and each.window.end != lease.window.end else None,
             reservations=_parts(lease, changes),
+            purpose=changes.purpose,
             use_disabled=self.by.use_disabled,
         )
         amend_lease(service, lease.id, wanted, None, self.by.sight, along=partial(self._still_wanted, number))

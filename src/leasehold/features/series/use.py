@@ -79,6 +79,7 @@ def make_series(
             "reservations": [dict(each) for each in draft.reservations],
             "heal_policy": draft.heal_policy,
             "reminders": None if draft.reminders is None else list(draft.reminders),
+            **({} if draft.purpose is None else {"purpose": draft.purpose}),
         },
         digest=draft.fingerprint,
         occurrences=tuple(map(Occurrence, windows)),
@@ -142,6 +143,8 @@ def amend_series(
 def _planned(before: Series, changes: SeriesChanges) -> Series:
     """Return the series with its new plan: other dates are those that its rule gives from there, in its zone."""
     draft, planned = dict(before.draft), before.occurrences
+    if changes.purpose is not None:
+        draft["purpose"] = changes.purpose
     if changes.dated:
         windows = _moved(before, changes)
         planned = tuple(replace(each, window=window) for each, window in zip(planned, windows, strict=True))

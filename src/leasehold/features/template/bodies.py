@@ -21,7 +21,7 @@ from leasehold.api.models.lease import (
     Span,
     TypeWord,
 )
-from leasehold.api.models.name import Name  # noqa: TC001 - read at run time
+from leasehold.api.models.name import Name, Purpose  # noqa: TC001 - read at run time
 
 LONGEST_DESCRIPTION = 1000
 
@@ -47,6 +47,7 @@ class _KeptRequest(RequestModel):
     type: TypeWord | None = None
     retries: Annotated[int | None, Field(ge=1, le=MOST_RETRIES)] = None
     retry_seconds: Annotated[int | None, Field(ge=1, le=MOST_SECONDS)] = None
+    purpose: Purpose | None = None
 
 
 class TemplateCreation(_KeptRequest):
@@ -98,6 +99,7 @@ class TemplateAnswer(TypedDict):
     type: str | None
     retries: int | None
     retry_seconds: int | None
+    purpose: str | None
 
 
 OneTemplate = answer("OneTemplate", "The answer about one template.", template=TemplateAnswer)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 KEYS: Final = (
     *("duration_seconds", "open_ended", "reservations", "events", "heal_policy", "reminder_seconds"),
-    *("type", "retries", "retry_seconds"),
+    *("type", "retries", "retry_seconds", "purpose"),
 )
 """The keys of a lease's request that a template may have: all but its name, its dates and whose it is."""
 

@@ -32,7 +32,7 @@ class ListKeys:
 
 _WINDOWS = ListKeys(texts=("name", "status"), moments=("ends_after", "starts_before"), sorts=_LEASE_SORTS)
 LIST_KEYS: Mapping[str, ListKeys] = {
-    "/leases": replace(_WINDOWS, switches=("deleted",)),
+    "/leases": replace(_WINDOWS, texts=("name", "purpose", "status"), switches=("deleted",)),
     "/maintenances": _WINDOWS,
     "/os-hosts": ListKeys(
         ("hypervisor_hostname", "hypervisor_type", "availability_zone", "pool"),

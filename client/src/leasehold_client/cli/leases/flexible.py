@@ -12,7 +12,7 @@ from leasehold_client.cli.leases.lease_list import lease_fields
 from leasehold_client.cli.output.columns import Shown
 from leasehold_client.cli.output.shown import show_moment, what
 from leasehold_client.cli.reading import typed
-from leasehold_client.cli.reading.lease_options import HEAL_POLICIES, add_contents, add_repeated, contents
+from leasehold_client.cli.reading.lease_options import HEAL_POLICIES, add_contents, add_purpose, add_repeated, contents
 from leasehold_client.cli.reading.times import DURATIONS, MOMENTS
 from leasehold_client.errors import ClientError
 from leasehold_client.flexible import FlexibleTerms
@@ -68,6 +68,7 @@ class CreateFlexible(TalkingShow):
         )
         parser.add_argument("--pieces-of", type=typed.duration, metavar="<duration>", help=cut)
         add_contents(parser)
+        add_purpose(parser)
         parser.add_argument("--heal-policy", choices=HEAL_POLICIES, help="what happens if something that it has fails")
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
@@ -77,7 +78,8 @@ class CreateFlexible(TalkingShow):
             raise ClientError("--pieces-of must not be longer than --for: a piece is a part of it.")
         reservations = contents(parsed_args, self.client.floating_ips)
         terms = replace(_terms(parsed_args), piece=parsed_args.pieces_of)
-        made = self.client.flexible_leases.create(parsed_args.name, terms, reservations, parsed_args.heal_policy)
+        name, policy, purpose = parsed_args.name, parsed_args.heal_policy, parsed_args.purpose
+        made = self.client.flexible_leases.create(name, terms, reservations, policy, purpose)
         return fields(flexible_fields(self, made))
 
 

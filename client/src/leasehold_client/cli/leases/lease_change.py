@@ -9,7 +9,7 @@ from leasehold_client.cli.leases.asking import ask_for
 from leasehold_client.cli.leases.counter_offer import offers_for_end
 from leasehold_client.cli.leases.lease_list import add_lease, lease_fields
 from leasehold_client.cli.reading import typed
-from leasehold_client.cli.reading.lease_options import add_repeated
+from leasehold_client.cli.reading.lease_options import REMOVES_PURPOSE, add_purpose, add_repeated
 from leasehold_client.cli.reading.times import DURATIONS, MOMENTS
 from leasehold_client.errors import ClientError
 
@@ -27,6 +27,7 @@ class SetLease(Talking):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         add_lease(parser, "ID or name of lease to update")
         parser.add_argument("--name", type=typed.name, help="New name for the lease")
+        add_purpose(parser, REMOVES_PURPOSE)
         changes = "Reservation values to update; its id is that, or its number as in lease show, or its type"
         add_repeated(parser, "--reservation", "reservations", typed.change, "<id=…,key=value,…>", changes)
         moment, utc, duration = typed.moment_of(self.clock), typed.utc_of(self.clock), typed.duration
@@ -53,6 +54,7 @@ class SetLease(Talking):
         start = _moved(parsed_args.start_date, parsed_args.defer_by, parsed_args.advance_by)
         asked = {
             "name": parsed_args.name,
+            "purpose": parsed_args.purpose,
             "start": start,
             "reservations": [each | {"id": lease.reservation(each["id"]).id} for each in parsed_args.reservations]
             or None,

@@ -21,6 +21,7 @@ from leasehold_client.cli.reading.lease_options import (
     TYPES,
     add_contents,
     add_dates,
+    add_purpose,
     add_repeated,
     asked_start,
     chosen_contents,
@@ -53,6 +54,7 @@ class CreateLease(TalkingShow):
             help="when something is done before the end, YYYY-MM-DD HH:MM in UTC",
         )
         add_contents(parser)
+        add_purpose(parser)
         parser.add_argument(
             "--template",
             metavar="<template>",
@@ -98,7 +100,7 @@ class CreateLease(TalkingShow):
         if options.template is not None:
             raise ClientError("--like and --template both say what to lease. Leave one of them out.")
         lease = self.client.leases.find(options.like)
-        said = {**vars(options)}
+        said = {**vars(options), "purpose": lease.purpose if options.purpose is None else options.purpose}
         if not chosen_contents(options, self.client.floating_ips):
             # Where the lease goes on, a deleted one was dropped; when it is over, all of them are deleted.
             wanted = [part for part in lease.reservations if part.status != "deleted"] or lease.reservations
@@ -136,7 +138,9 @@ def lease_request(options: argparse.Namespace, now: datetime, addresses: Floatin
     """Return what the options ask for; without dates from now on for a day, or for as long as the template says."""
     as_kept = options.template is not None and not _says_length(options)
     asked = contents if options.template is None else chosen_contents
-    more = {key: getattr(options, key) for key in ("type", "retries", "retry_seconds", "deadline", "project_id")}
+    more = {
+        key: getattr(options, key) for key in ("type", "retries", "retry_seconds", "deadline", "project_id", "purpose")
+    }
     more["ready_within_seconds"] = options.ready_within
     if options.open_ended and as_kept:
         # Otherwise it would end when the template says.

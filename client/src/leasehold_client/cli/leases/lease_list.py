@@ -48,6 +48,7 @@ _CELLS: Mapping[str, Callable[[Talking, Lease], object]] = {
 _WHOSE: Mapping[str, Callable[[Talking, Lease], object]] = {
     **attributes("project_id"),
     "user_id": lambda _, lease: lease.values["user_id"],
+    **attributes("purpose"),
 }
 
 
@@ -56,7 +57,7 @@ class ListLeases(TalkingLister):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         add_part(parser, self.clock, _PATH, _CELLS, "start_date")
-        parser.add_argument("--long", action="store_true", help="with the project and the user of each")
+        parser.add_argument("--long", action="store_true", help="with the project, the user and the purpose of each")
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
         part = asked_part(parsed_args, _PATH)
@@ -96,6 +97,7 @@ def lease_fields(command: Talking, lease: Lease) -> dict[str, object]:
         "status": lease.status,
         "status_reason": lease.status_reason,
         "what": what(lease),
+        "purpose": lease.purpose,
         "start_date": command.moment_and_distance(lease.start),
         "end_date": end_of(command, lease, distance=True),
         "how_long": time_left(lease, command.clock.now()),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from leasehold_client.calls.wire import said
 from leasehold_client.cli.command.base import Talking, TalkingShow, attributes, fields
 from leasehold_client.cli.command.things import DeleteThing, ListOwn, ShowThing, ThingKind
 from leasehold_client.cli.leases.asking import ask_for
@@ -13,7 +14,15 @@ from leasehold_client.cli.leases.lease_list import lease_fields
 from leasehold_client.cli.leases.searching import add_earliest, check_search, in_first_window
 from leasehold_client.cli.output.shown import what
 from leasehold_client.cli.reading import typed
-from leasehold_client.cli.reading.lease_options import add_contents, add_dates, asked_start, contents, length, window
+from leasehold_client.cli.reading.lease_options import (
+    add_contents,
+    add_dates,
+    add_purpose,
+    asked_start,
+    contents,
+    length,
+    window,
+)
 from leasehold_client.cli.reading.times import DURATIONS
 from leasehold_client.lease import LeaseRequest
 
@@ -65,6 +74,7 @@ class CreateOffer(TalkingShow):
         parser.add_argument("name", type=typed.name, metavar="OFFER", help="Name for the lease")
         add_dates(parser, self.clock)
         add_contents(parser)
+        add_purpose(parser)
         add_earliest(parser, self.clock)
         parser.add_argument("--hold", type=typed.duration, metavar="<duration>", help=f"held for so long, {DURATIONS}")
 
@@ -76,6 +86,7 @@ class CreateOffer(TalkingShow):
             start=asked_start(parsed_args, now),
             end=window(parsed_args, now)[1],
             reservations=contents(parsed_args, self.client.floating_ips),
+            more=said(purpose=parsed_args.purpose),
             lasts=length(parsed_args),
         )
         offered = partial(offers_for_lease, zone=self.clock.zone)

@@ -9,7 +9,7 @@ from leasehold_client.cli.command.things import DeleteThing, ListOwn, ShowThing,
 from leasehold_client.cli.leases.lease_list import lease_fields
 from leasehold_client.cli.output.columns import Shown
 from leasehold_client.cli.reading import typed
-from leasehold_client.cli.reading.lease_options import add_dates, asked_start, window
+from leasehold_client.cli.reading.lease_options import add_dates, add_purpose, asked_start, window
 from leasehold_client.cli.reading.times import DURATIONS
 from leasehold_client.cli.resources.resource import add_type
 from leasehold_client.errors import ClientError
@@ -85,12 +85,14 @@ class ClaimPublished(TalkingShow):
         text = "so many hosts, of an offer of hosts of a lease (default: 1); they are claimed from now on"
         parser.add_argument("--hosts", type=int, metavar="<n>", help=text)
         add_dates(parser, self.clock)
+        add_purpose(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         calls = self.client.published_offers
         offer = calls.find(parsed_args.thing)
         start, end = offer_dates(self, parsed_args, offer.start)
-        lease = calls.claim(offer.id, parsed_args.name or offer.name, start, end, parsed_args.hosts)
+        name, hosts = parsed_args.name or offer.name, parsed_args.hosts
+        lease = calls.claim(offer.id, name, start, end, hosts, parsed_args.purpose)
         return fields(lease_fields(self, lease))
 
 

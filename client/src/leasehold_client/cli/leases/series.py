@@ -11,8 +11,10 @@ from leasehold_client.cli.output.shown import show_moment
 from leasehold_client.cli.reading import typed
 from leasehold_client.cli.reading.lease_options import (
     HEAL_POLICIES,
+    REMOVES_PURPOSE,
     add_contents,
     add_dates,
+    add_purpose,
     add_repeated,
     contents,
     window,
@@ -80,6 +82,7 @@ class CreateSeries(TalkingShow):
         )
         add_dates(parser, self.clock)
         add_contents(parser)
+        add_purpose(parser)
         parser.add_argument("--heal-policy", choices=HEAL_POLICIES, help="what happens if something that it has fails")
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
@@ -94,6 +97,7 @@ class CreateSeries(TalkingShow):
             reservations=contents(parsed_args, self.client.floating_ips),
             time_zone=parsed_args.time_zone,
             heal_policy=parsed_args.heal_policy,
+            purpose=parsed_args.purpose,
         )
         made = self.client.series.create(request)
         self.tell(
@@ -108,6 +112,7 @@ class SetSeries(TalkingShow):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         _KIND.add_one(parser, "to update")
         parser.add_argument("--name", type=typed.name, help="New name for the series")
+        add_purpose(parser, REMOVES_PURPOSE)
         moment, first = typed.moment_of(self.clock), "of the first occurrence, in your zone"
         parser.add_argument("--from", dest="start", type=moment, metavar="<time>", help=f"new start {first}")
         parser.add_argument(
@@ -123,6 +128,7 @@ class SetSeries(TalkingShow):
             start=parsed_args.start,
             end=parsed_args.end,
             reservations=parsed_args.reservations,
+            purpose=parsed_args.purpose,
         )
         return fields(series_fields(self, changed))
 

@@ -10,7 +10,7 @@ from leasehold_client.cli.command.things import DeleteThing, ListOwn, ShowThing,
 from leasehold_client.cli.output.columns import Shown
 from leasehold_client.cli.output.shown import show_span
 from leasehold_client.cli.reading import typed
-from leasehold_client.cli.reading.lease_options import HEAL_POLICIES, TYPES, add_contents, chosen_contents
+from leasehold_client.cli.reading.lease_options import HEAL_POLICIES, TYPES, add_contents, add_purpose, chosen_contents
 from leasehold_client.cli.reading.times import DURATIONS
 from leasehold_client.errors import ClientError
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _KEYS: Final = (
     *("duration_seconds", "open_ended", "reservations", "events", "heal_policy", "reminder_seconds"),
-    *("type", "retries", "retry_seconds"),
+    *("type", "retries", "retry_seconds", "purpose"),
 )
 
 
@@ -112,6 +112,7 @@ def _add_kept(parser: argparse.ArgumentParser) -> None:
         "--for", dest="lasts", type=typed.duration, metavar="<duration>", help=f"how long its leases are, {DURATIONS}"
     )
     add_contents(parser)
+    add_purpose(parser, "what its leases are for, in words")
     parser.add_argument("--type", choices=TYPES, help="what happens if a lease cannot be granted at once")
     parser.add_argument("--retries", type=int, metavar="<number>", help="with --type retry: how often it is tried")
     parser.add_argument("--retry-seconds", type=int, metavar="<seconds>", help="the pause between tries")
@@ -123,5 +124,5 @@ def _kept(options: argparse.Namespace, addresses: FloatingIps) -> dict[str, Any]
     return said(
         duration_seconds=options.lasts,
         reservations=chosen_contents(options, addresses),
-        **{key: getattr(options, key) for key in ("type", "retries", "retry_seconds", "heal_policy")},
+        **{key: getattr(options, key) for key in ("type", "retries", "retry_seconds", "heal_policy", "purpose")},
     )

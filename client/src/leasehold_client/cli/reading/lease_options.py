@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 DAY, WEEK = timedelta(days=1), timedelta(days=7)
 TYPES = ("scheduled", "immediate", "retry", "waitlist", "best_effort")
+REMOVES_PURPOSE = "what it is for, in words; '' for nothing"
 HEAL_POLICIES = ("replace", "replace-before-start", "ask", "never", "default")
 
 
@@ -134,6 +135,11 @@ def add_contents(parser: argparse.ArgumentParser) -> None:
     add_repeated(parser, "--reservation", "reservations", typed.reservation, pairs, example)
     hosts = "a reservation of hosts, such as min=1,max=2"
     add_repeated(parser, "--physical-reservation", "reservations", typed.hosts, pairs, hosts)
+
+
+def add_purpose(parser: Adds, text: str = "what it is for, in words") -> None:
+    """Add the option that says what is leased for."""
+    parser.add_argument("--purpose", metavar="<text>", help=text)
 
 
 def add_properties(parser: argparse.ArgumentParser, text: str) -> None:

@@ -39,6 +39,10 @@ export function fieldsView(form, change, choices, templates, wrong) {
       <div class="fields">
         ${textField({ name: "name", label: t("name"), hint: t("name_hint"), value: form.name, input: (name) => change({ ...form, name }), ...error("name") })}
         ${textField({
+          ...{ name: "purpose", label: t("purpose"), hint: t("purpose_hint") },
+          ...{ value: form.purpose, input: (purpose) => change({ ...form, purpose }), ...error("purpose") },
+        })}
+        ${textField({
           ...{ name: "start_date", type: "datetime-local", label: t("start", { zone: zone.value }), hint: t("start_hint") },
           ...{ value: form.start, input: (start) => change({ ...form, start }), ...error("start_date") },
         })}

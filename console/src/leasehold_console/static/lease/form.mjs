@@ -19,6 +19,7 @@ import { DAY, HOUR, MINUTE, SECOND, fromLocal, iso, parse, toLocal } from "../co
  *
  * @typedef {object} Form
  * @property {string} name
+ * @property {string} purpose "" for none
  * @property {string} start for an `<input type=datetime-local>`; "" means now
  * @property {string} hours
  * @property {readonly Part[]} parts
@@ -47,6 +48,7 @@ export function newForm(query, zone) {
   const chosen = /** @type {Record<string, string[]>} */ (JSON.parse(query.get("where") ?? "{}"));
   return {
     name: query.get("name") ?? "",
+    purpose: "",
     start: Number.isNaN(start) ? "" : toMinute(start, zone),
     hours: String(Math.round(hours * 100) / 100),
     parts: [newPart({ count: query.get("hosts") ?? "1", chosen })],
@@ -90,7 +92,7 @@ export function reservation({ type, count, vcpus, memory_mb, disk_gb, flavor, ne
  * @param {Form} form @param {string} zone
  * @returns {Record<string, unknown> | null}
  */
-export function body({ name, start, hours, parts, template, within }, zone) {
+export function body({ name, purpose, start, hours, parts, template, within }, zone) {
   const seconds = Math.round(Number(hours) * 3600);
   const begin = start ? fromLocal(start, zone) : null;
   if (!(seconds > 0) || (begin !== null && Number.isNaN(begin))) return null;
@@ -99,6 +101,7 @@ export function body({ name, start, hours, parts, template, within }, zone) {
   if (incomplete && !template) return null;
   return {
     name: name.trim() || "lease",
+    ...(purpose.trim() ? { purpose: purpose.trim() } : {}),
     start_date: begin === null ? "now" : iso(begin),
     duration_seconds: seconds,
     ...(within ? { ready_within_seconds: within } : {}),
@@ -147,6 +150,7 @@ export function taking(form, offer, zone) {
 /** The command that does the same. @param {Record<string, unknown>} request @param {string} [verb] */
 export function command(request, verb = "lease create") {
   const words = [`leasehold ${verb} ${quoted(String(request["name"]))}`];
+  if (request["purpose"]) words.push(`--purpose ${quoted(String(request["purpose"]))}`);
   if (request["template"]) words.push(`--template ${quoted(String(request["template"]))}`);
   for (const each of /** @type {Record<string, unknown>[]} */ (request["reservations"] ?? [])) {
     const values = Object.entries(each).filter(([, value]) => value !== null && value !== "");

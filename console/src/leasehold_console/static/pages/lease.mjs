@@ -107,6 +107,7 @@ function facts(lease) {
     [t("from"), time(lease.start_date)],
     [t("until"), lease.open_ended ? "–" : time(lease.end_date)],
     [t("kind"), lease.type ?? "scheduled"],
+    ...(lease.purpose ? /** @type {[string, string][]} */ ([[t("purpose"), lease.purpose]]) : []),
     [t("project"), lease.project_id],
     [t("id"), html`<code>${lease.id}</code>`],
   ];

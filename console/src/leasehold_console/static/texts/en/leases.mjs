@@ -18,6 +18,7 @@ export default /** @type {const} */ ({
   choose: "Choose {name}",
   id: "Id",
   kind: "Type",
+  purpose: "Purpose",
   next_starts: "starts {when}",
   next_ends: "ends {when}",
   next_over: "ended {when}",

@@ -5,6 +5,8 @@ export default /** @type {const} */ ({
   when: "When",
   name: "Name",
   name_hint: "For you to recognise it.",
+  purpose: "Purpose",
+  purpose_hint: "What it is for, for your project and the operators.",
   start: "From ({zone})",
   start_hint: "Empty: now",
   hours: "For how many hours",

@@ -81,6 +81,10 @@ class ValueColumn:
         """Return `leasehold.model.properties.holds` for every row."""
         return self._texts.answers(comparison)[self.codes]
 
+    def value(self, row: int) -> str | None:
+        """Return the value of one row, None if it has none."""
+        return self._texts.of(int(self.codes[row]))
+
     def values(self, rows: Mask) -> list[str]:
         """Return the distinct values of these rows, in no order."""
         found = map(self._texts.of, np.unique(self.codes[rows]).tolist())
@@ -236,6 +240,10 @@ class PropertyTable:
         """Return the names that any of these rows has a value of, each with the distinct values, in no order."""
         found = ((name, column.values(rows)) for name, column in self._columns.items())
         return {name: values for name, values in found if values}
+
+    def value(self, name: str, row: int) -> str | None:
+        """Return the value of `name` that one row has, None if it has none."""
+        return self._columns[name].value(row) if name in self._columns else None
 
     def values_of(self, name: str, rows: Mask) -> list[str]:
         """Return the distinct values of `name` that these rows have, in no order."""

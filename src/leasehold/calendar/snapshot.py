@@ -106,6 +106,11 @@ class Snapshot:
         """Return the rows of these resource numbers, in their order; raises `KeyError` for an unknown number."""
         return self._resources.rows(numbers)
 
+    def values_of(self, number: int) -> Callable[[str], str | None]:
+        """Return what says the value of a property of one resource; raises `KeyError` for an unknown number."""
+        (row,) = self.rows([number]).tolist()
+        return lambda name: self._resources.properties.value(name, row)
+
     def free(self, window: Window) -> Mask:
         """Return the mask of the resources that have no allocation at any instant of the window."""
         return self.idle(instants(window))

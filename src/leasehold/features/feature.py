@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from leasehold.conf.options import Options
     from leasehold.conf.settings import Settings
     from leasehold.db.store import Database
+    from leasehold.leasing.deciding.clause import Clause
     from leasehold.leasing.deciding.source import Source
     from leasehold.leasing.service import MakeWay, Owns, Service, Words
     from leasehold.leasing.turn import Job
@@ -52,7 +53,8 @@ class Feature:
     `job`, whose `jobs` makes what managers do for it; with `tables` a module `store` that has them; with `mount` a
     module `mount`, whose `mount` makes what is served beside the routes, and whose `welcome` says where; with `words` a
     module `words`, whose `read_words` is one of `Service.words`; with `sources` a module `source`, whose `SOURCES` are
-    some of `Service.sources`; with `ways` a module `ways`, whose `WAYS` are some of `Service.ways`; if it `owns` what
+    some of `Service.sources`; with `ways` a module `ways`, whose `WAYS` are some of `Service.ways`; if it `binds`
+    decisions, a module `clause`, whose `make_clause` makes one of `Service.clauses`; if it `owns` what
     reservations have in the cloud, the `owners` of its module `store` are some of `Service.owns`; if it `hears`, a
     module `delays`, whose `DelayCounts` are some of `Service.listeners`; with `command` a module `command`, whose
     `add_command` adds one to `leasehold-manage`. Each is loaded only by the processes that use it: the shapes of
@@ -72,6 +74,7 @@ class Feature:
     sources: bool = False
     hears: bool = False
     ways: bool = False
+    binds: bool = False
     command: bool = False
     owns: bool = False
     connections: Callable[[Settings], int] = _none
@@ -117,6 +120,11 @@ class Feature:
         """Return how its leases make room for others."""
         found: Sequence[MakeWay] = self._module("ways").WAYS if self.ways else ()
         return found
+
+    def clauses(self, settings: Settings) -> Sequence[Clause]:
+        """Return what looks at each decision before it is written; nothing where that has nothing to do."""
+        made: Clause | None = self._module("clause").make_clause(settings) if self.binds else None
+        return () if made is None else (made,)
 
     def owning(self) -> Sequence[Owns]:
         """Return what knows the owners of its objects in the cloud."""

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from sqlalchemy import MetaData
 
     from leasehold.conf.options import Options
+    from leasehold.conf.settings import Settings
     from leasehold.db.store import Database
     from leasehold.features.feature import Feature
+    from leasehold.leasing.deciding.clause import Clause
     from leasehold.leasing.deciding.source import Source
     from leasehold.leasing.service import MakeWay, Owns, Words
     from leasehold.model.delay import Listener
@@ -82,6 +84,11 @@ def listeners(db: Database, pause: float | None = None) -> tuple[Listener, ...]:
 def ways() -> tuple[MakeWay, ...]:
     """Return how leases of features make room for others."""
     return tuple(each for feature in FEATURES for each in feature.making_room())
+
+
+def clauses(settings: Settings) -> tuple[Clause, ...]:
+    """Return what looks for features at each decision before it is written."""
+    return tuple(each for feature in FEATURES for each in feature.clauses(settings))
 
 
 def owns() -> tuple[Owns, ...]:

@@ -27,7 +27,7 @@ from leasehold.leasing.deciding.decision import Decision, write_together
 from leasehold.leasing.deciding.queue import Queued
 from leasehold.leasing.lapse import REASONS, release_late
 from leasehold.leasing.locks import ChangedMeanwhileError, Locks
-from leasehold.leasing.unit import NoTraceError, Unit
+from leasehold.leasing.unit import NoTraceError, Unit, bound
 from leasehold.model.errors import LeaseholdError
 from leasehold.model.lease import Lease
 from leasehold.model.states import EventType
@@ -118,7 +118,7 @@ class _SharedUnit(Unit):
         if before is not None and not before.reached(EventType.START):
             mine = [part.id for part in before.reservations]
             self.views.update({pool: view.without(mine) for pool, view in self.views.items()})
-        for pool, window, picks in decision.taken:
+        for _, pool, window, picks in decision.taken:
             self.views[pool] = self.views[pool].booked(picks, window)
 
 
@@ -247,7 +247,9 @@ def _each(
     decided: dict[_Member, Decision] = {}
     for each, (unit, asked) in wanted.items():
         outcomes.pop(each, None)
-        decision = None if budget.spent else _one(each, unit, locks, asked, outcomes)
+        decision = None if budget.spent else _one(each, unit, partial(each.case.decided, unit, locks, asked), outcomes)
+        if decision is not None and decision.joins:
+            decision = _one(each, unit, partial(bound, unit, decision), outcomes)
         if decision is not None and decision.joins:
             unit.book(decision)
             decided[each] = decision
@@ -274,10 +276,10 @@ def _wanted(units: Mapping[_Member, _SharedUnit], outcomes: _Outcomes) -> dict[_
     return wanted
 
 
-def _one(each: _Member, unit: _SharedUnit, locks: Locks, asked: Any, outcomes: _Outcomes) -> Decision | None:
+def _one(each: _Member, unit: _SharedUnit, work: Callable[[], Decision | None], outcomes: _Outcomes) -> Decision | None:
     """Return the decision about the lease; None if there is none, with the reason as its outcome if that is certain."""
     try:
-        decision: Decision | None = each.context.run(each.case.decided, unit, locks, asked)
+        decision = each.context.run(work)
     except (UncountedError, RefusedError, LeaseholdError, *_CERTAIN) as error:
         if isinstance(error, (*(REASONS if unit.explains else (RefusedError,)), *_CERTAIN)):
             outcomes[each] = error

@@ -13,7 +13,7 @@ from leasehold.leasing.carry_out import carry_out
 from leasehold.leasing.create import Creation
 from leasehold.leasing.requests import conditions_asked
 from leasehold.leasing.reschedule import Beside
-from leasehold.leasing.unit import Order
+from leasehold.leasing.unit import Order, bound
 from leasehold.metrics.decision import decision
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.draft import Once
@@ -68,11 +68,13 @@ def _decided(cases: Sequence[Creation], along: Callable[..., object], unit: Unit
             budget.check()
             beside = Beside(unit.service, unit.connection, unit.order, approval, unit.evaluated, unit.use, views)
             decisions.append(case.decided(beside, locks, each))
-            for pool, window, picks in decisions[-1].taken:
+            for _, pool, window, picks in decisions[-1].taken:
                 views[pool] = views[pool].booked(picks, window)
     unit.approval.require(
         [key for key, _ in approval.asked], *(body for _, bodies in approval.asked for body in bodies)
     )
+    # That about the first is bound as that of any use case.
+    decisions = [decisions[0], *(bound(unit, each) for each in decisions[1:])]
     leases = [each.lease for each in decisions]
 
     def write(locks: Locks) -> None:

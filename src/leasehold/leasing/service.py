@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from leasehold.db.resources.owners import Owner
     from leasehold.db.store import Database
     from leasehold.leasing.deciding.calendars import Evaluated
+    from leasehold.leasing.deciding.clause import Clause
     from leasehold.leasing.deciding.waiting_order import WaitingOrder
     from leasehold.leasing.deciding.way import Way
     from leasehold.leasing.locks import Locks
@@ -71,9 +72,9 @@ class Service:
     `enrolled` are resources that such questions need not read again.
     `steady` returns seconds of a monotonic clock, which times decisions. `wake` tells a manager in the same process
     that work has become due. `words` are the features' own, which they read in a sent reservation before its type does;
-    `sources` are those that their leases have resources from, `ways` how these make room for others, `owns` knows whose
-    their objects in the cloud are, and `listeners` hear of requests that are delayed. In `queues` requests wait for
-    each other.
+    `sources` are those that their leases have resources from, `ways` how these make room for others, `clauses` look at
+    each decision before it is written, `owns` knows whose their objects in the cloud are, and `listeners` hear of
+    requests that are delayed. In `queues` requests wait for each other.
     """
 
     db: Database
@@ -93,6 +94,7 @@ class Service:
     sources: tuple[Source, ...] = ()
     listeners: tuple[Listener, ...] = ()
     ways: tuple[MakeWay, ...] = ()
+    clauses: tuple[Clause, ...] = ()
     owns: tuple[Owns, ...] = ()
     queues: Queues = field(default_factory=Queues)
 

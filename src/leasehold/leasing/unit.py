@@ -162,6 +162,16 @@ class Unit:
         return self.service.terms(ahead, window.duration, use_disabled=use_disabled, lead=lead)
 
 
+def bound(unit: Unit, decision: Decision) -> Decision:
+    """Return the decision as the clauses of features let it be written, each with what that clause writes beside it.
+
+    Each may refuse it, by a LeaseholdError.
+    """
+    for clause in unit.service.clauses:
+        decision = clause(unit, decision)
+    return decision
+
+
 @overload
 def run(
     service: Service, case: Callable[[Unit], Decision], order: Order = PLAIN, approval: Approval = UNASKED
@@ -184,7 +194,9 @@ def run(
         refused.clear()
         use = CountedUse(connection, service.types.whole)
         try:
-            decision = case(Unit(service, connection, order, approval, evaluated, use))
+            unit = Unit(service, connection, order, approval, evaluated, use)
+            decision = case(unit)
+            decision = None if decision is None else bound(unit, decision)
         except LeaseholdError as error:
             if order.dry_run or not use.undo_but_count():
                 raise

@@ -148,7 +148,7 @@ class FlexibleWay:
                 return None
             if decision is None or not each.may_move(lease, window, self.locks.now):
                 return None
-            for pool, held, picks in decision.taken:
+            for _, pool, held, picks in decision.taken:
                 present[pool] = present[pool].booked(picks, held)
             decisions.append(decision)
         return decisions

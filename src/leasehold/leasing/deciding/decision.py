@@ -36,8 +36,10 @@ if TYPE_CHECKING:
     """Writes something under these locks; `Decision` moves the pools afterwards."""
     News: TypeAlias = str | tuple[str, Mapping[str, Any]]
     """An event of the lease as it is then, with more that it says."""
-    Taken: TypeAlias = tuple[str, Window, Sequence[Pick]]
-    """What a reservation has of a pool in a window."""
+    Taken: TypeAlias = tuple[str, str, Window, Sequence[Pick]]
+    """The id of a reservation, and what it has of a pool in a window."""
+    Beside: TypeAlias = Callable[[Writer, Lease], object]
+    """Writes rows beside those of the lease as it is then, by the same statement where the database can."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +51,7 @@ class Decision:
     `rereads` they change what this lease has, and `keeps` says what it has then. Its task is `due` then; None leaves
     that as it is, but for a `claim`, which is finished, with the `error` of a try in vain. `tries` are leases that wait
     and are tried now, and with `frees` all that wait for the pools. Other leases change `also`; one that is `alone`
-    changes others by what it `writes`.
+    changes others by what it `writes`. Rows `beside` those of the lease change nothing for others.
     """
 
     locks: Locks
@@ -70,6 +72,7 @@ class Decision:
     frees: bool = False
     also: Sequence[Decision] = ()
     alone: bool = False
+    beside: Sequence[Beside] = ()
 
     def write(self, calendars: Calendars, once: Once | None = None) -> Lease:
         """Write all of it and move the pools, unless nothing changes in them; return the lease as it is then.
@@ -101,8 +104,8 @@ class Decision:
     def taken(self) -> Iterator[Taken]:
         """What the lease has then, as far as that is decided here."""
         if self.promised is not None:
-            for _, asked, window, picks in self.promised.parts(self.lease):
-                yield asked.kind.pool, window, picks
+            for part, asked, window, picks in self.promised.parts(self.lease):
+                yield part.id, asked.kind.pool, window, picks
         yield from self.keeps
 
     def write_rows(self, once: Once | None = None) -> tuple[Sequence[Sequence[Any]], Lease]:
@@ -159,6 +162,8 @@ class Decision:
         for each in self.news:
             event, more = (each, None) if isinstance(each, str) else each
             put_event(connection, event, lease, now, more)
+        for write in self.beside:
+            write(connection, lease)
         if once is not None:
             keep_key(connection, once.project_id, once.key, once.digest, lease.id, now)
 

@@ -112,7 +112,7 @@ class Reallocation:
                 become = rewritten(rewriting, picks)
                 stay += become.stay
                 writes += become.writes
-                keeps.append((rewriting.pool, rewriting.ahead, picks))
+                keeps.append((part.id, rewriting.pool, rewriting.ahead, picks))
         lacks = any(part.missing_resources for part in self._parts)
         failed = failed_resources(self.locks.connection) if lacks else {}
         flags = {part.id: self._flags(part, picks, failed, whole=whole) for part, picks in gets}

@@ -96,6 +96,40 @@ export type BarsAnswer = {
   amount: Array<number>;
 };
 
+export type BudgetAmendment = {
+  name?: string | null;
+  amount?: string | null;
+  end_date?: string | null;
+};
+
+export type BudgetAnswer = {
+  id: string;
+  project_id: string;
+  user_id: string | null;
+  name: string;
+  unit: string;
+  amount: string;
+  encumbered: string;
+  charged: string;
+  left: string;
+  start_date: string;
+  end_date: string;
+  created_at: string;
+};
+
+export type BudgetCreation = {
+  project_id: string;
+  user_id?: string | null;
+  name: string;
+  amount: string;
+  start_date: string;
+  end_date: string;
+};
+
+export type BudgetList = {
+  budgets: Array<BudgetAnswer>;
+};
+
 export type CandidateAnswer = {
   id: string;
   name: string;
@@ -778,6 +812,11 @@ export type NoShowBody = {
   no_show_seconds?: number | string | null;
 };
 
+export type NoticeFactorAnswer = {
+  less_than_hours: number;
+  factor: string;
+};
+
 export type OccurrenceAnswer = {
   start_date: string;
   end_date: string;
@@ -829,6 +868,10 @@ export type OneAudit = {
 
 export type OneAvailability = {
   availability: AvailabilityAnswer;
+};
+
+export type OneBudget = {
+  budget: BudgetAnswer;
 };
 
 export type OneCapacityChange = {
@@ -955,6 +998,33 @@ export type PlannedHostAnswer = {
 
 export type PowerReport = {
   report: Array<SavedAnswer>;
+};
+
+export type PriceListAnswer = {
+  name: string;
+  from: string;
+  until: string | null;
+  time_zone: string;
+  rules: Array<PriceRuleAnswer>;
+  times: Array<TimeFactorAnswer>;
+  notices: Array<NoticeFactorAnswer>;
+};
+
+export type PriceLists = {
+  unit: string | null;
+  places: number;
+  price_lists: Array<PriceListAnswer>;
+};
+
+export type PriceRuleAnswer = {
+  resource_type: string;
+  properties: string;
+  hour: string;
+  vcpu_hour: string;
+  memory_gib_hour: string;
+  used: string;
+  flat: string;
+  given_up: string;
 };
 
 export type PrivacyChange = {
@@ -1419,6 +1489,11 @@ export type TemplateList = {
   templates: Array<TemplateAnswer>;
 };
 
+export type TimeFactorAnswer = {
+  hours: Array<string>;
+  factor: string;
+};
+
 export type TimelineAnswer = {
   from: string;
   to: string;
@@ -1565,6 +1640,48 @@ export interface Operations {
     query: {};
     body: WindowSearch;
     answer: WindowList;
+  };
+  "GET /v1/budgets": {
+    path: {};
+    query: {
+      all_projects?: boolean;
+      limit?: number;
+      marker?: string;
+      sort?: string;
+      name?: string;
+    };
+    body: undefined;
+    answer: BudgetList;
+  };
+  "POST /v1/budgets": {
+    path: {};
+    query: {};
+    body: BudgetCreation;
+    answer: OneBudget;
+  };
+  "DELETE /v1/budgets/{budget_id}": {
+    path: {
+      budget_id: string;
+    };
+    query: {};
+    body: undefined;
+    answer: void;
+  };
+  "GET /v1/budgets/{budget_id}": {
+    path: {
+      budget_id: string;
+    };
+    query: {};
+    body: undefined;
+    answer: OneBudget;
+  };
+  "PUT /v1/budgets/{budget_id}": {
+    path: {
+      budget_id: string;
+    };
+    query: {};
+    body: BudgetAmendment;
+    answer: OneBudget;
   };
   "GET /v1/capacity/changes": {
     path: {};
@@ -2226,6 +2343,12 @@ export interface Operations {
     };
     body: undefined;
     answer: PowerReport;
+  };
+  "GET /v1/prices": {
+    path: {};
+    query: {};
+    body: undefined;
+    answer: PriceLists;
   };
   "GET /v1/published-offers": {
     path: {};

@@ -18,6 +18,8 @@ from leasehold.conf.settings import ApiSettings, Settings
 from leasehold.db.engine import open_engine
 from leasehold.db.store import Database
 from leasehold.features.filler.options import FillerSettings
+from leasehold.features.price.model import Prices
+from leasehold.features.price.options import PriceSettings
 from leasehold.features.registry import listeners, owns, sources, ways, words
 from leasehold.leasing.deciding.calendars import Calendars
 from leasehold.leasing.service import Service
@@ -33,8 +35,9 @@ if TYPE_CHECKING:
 
     from falcon import testing
 
-SETTINGS = Settings().having(FillerSettings(hosts=10))
-"""Projects may have fillers."""
+PRICED = PriceSettings(Prices("EUR", 2))
+SETTINGS = Settings().having(FillerSettings(hosts=10)).having(PRICED)
+"""Projects may have fillers, and budgets, although nothing has a price."""
 NOW = datetime(2031, 5, 1, 9, 30, 40, tzinfo=UTC)
 LEASE: dict[str, Any] = {
     "name": "l",

@@ -396,6 +396,7 @@ def test_every_answer_is_described(admin: Client, service: Service, document: di
         walk_feeds(walk)
         walk_templates(walk)
         walk_fillers(walk)
+        walk_budgets(walk)
         walk_owned(walk)
         walk_operators(walk)
     # Calendar programs ask for no microversion, so it is there at each.
@@ -452,6 +453,21 @@ def walk_alarms(walk: Walk) -> None:
     assert walk.ask("GET", one, alarm_id=made["id"])["alarm"] == made
     walk.ask("DELETE", one, status=204, alarm_id=made["id"])
     walk.ask("GET", one, status=404, alarm_id=made["id"])
+
+
+def walk_budgets(walk: Walk) -> None:
+    """Ask for prices, and every route of budgets."""
+    assert walk.ask("GET", "/v1/prices") == {"unit": "EUR", "places": 2, "price_lists": []}
+    path, one = "/v1/budgets", "/v1/budgets/{budget_id}"
+    dates = {"start_date": "2031-01-01 00:00", "end_date": "2032-01-01 00:00"}
+    body = {"project_id": "demo", "name": "spring", "amount": "9.50", **dates}
+    made = walk.ask("POST", path, body, status=201)["budget"]
+    assert (made["amount"], made["left"], made["user_id"]) == ("9.500000", "9.500000", None)
+    assert walk.ask("GET", path)["budgets"] == [made]
+    assert walk.ask("GET", one, budget_id=made["id"])["budget"] == made
+    assert walk.ask("PUT", one, {"amount": "10"}, budget_id=made["id"])["budget"]["amount"] == "10.000000"
+    walk.ask("DELETE", one, status=204, budget_id=made["id"])
+    walk.ask("GET", one, status=404, budget_id=made["id"])
 
 
 def walk_fillers(walk: Walk) -> None:

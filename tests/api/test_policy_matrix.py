@@ -103,6 +103,11 @@ EXPECTED: Mapping[str, Let] = {
     "leasehold:fillers:get": READERS,
     "leasehold:fillers:post": MEMBERS,
     "leasehold:fillers:delete": MEMBERS,
+    "leasehold:prices:get": READERS,
+    "leasehold:budgets:get": READERS,
+    "leasehold:budgets:post": ADMINS,
+    "leasehold:budgets:put": ADMINS,
+    "leasehold:budgets:delete": ADMINS,
     "leasehold:alarms:get": READERS,
     "leasehold:alarms:post": MEMBERS,
     "leasehold:alarms:delete": MEMBERS,
@@ -231,6 +236,7 @@ class Site:
             "filler_id": (owner, "/v1/fillers", "filler", self.new_filler),
             "template_id": (owner, "/v1/lease-templates", "template", lambda: {"name": str(uuid4())}),
             "flexible_id": (owner, "/v1/flexible-leases", "flexible_lease", lambda: FLEXIBLE),
+            "budget_id": (operator, "/v1/budgets", "budget", self.new_budget),
             "change_id": (operator, "/v1/capacity/increases", "change", self.new_increase),
             "published_id": (operator, "/v1/published-offers", "published_offer", self.new_publication),
         }
@@ -238,6 +244,12 @@ class Site:
             if variable in route.path:
                 return {variable: who.ask("POST", path, body()).json[key]["id"]}
         return {"owned_id": self.on_owned_host()} if "owned_id" in route.path else {}
+
+    def new_budget(self) -> dict[str, Any]:
+        """Return a budget of `demo` on days of its own."""
+        start = NOW + timedelta(days=2 * next(self.days))
+        dates = {"start_date": f"{start:%Y-%m-%d %H:%M}", "end_date": f"{start + timedelta(hours=1):%Y-%m-%d %H:%M}"}
+        return {"project_id": "demo", "name": "spring", "amount": "9.50", **dates}
 
     def new_increase(self) -> dict[str, Any]:
         """Return a host to come, of a name that no request used before."""
@@ -374,6 +386,8 @@ BODIES: Mapping[tuple[str, str], Callable[[Site], Any]] = {
     ("PUT", "/v1/resources/{resource_type}/{resource_id}"): lambda _: {"properties": {"rack": "b2"}},
     ("PATCH", "/v1/resources/{resource_type}/properties/{name}"): lambda _: {"private": True},
     ("POST", "/v1/subscriptions"): lambda _: HOOK,
+    ("POST", "/v1/budgets"): Site.new_budget,
+    ("PUT", "/v1/budgets/{budget_id}"): lambda _: {"amount": "12"},
     ("POST", "/v1/alarms"): lambda _: WATCH,
     ("POST", "/v1/fillers"): Site.new_filler,
     ("POST", "/v1/series"): lambda _: SERIES,
@@ -420,6 +434,7 @@ OWNED = (
     "series_id",
     "subscription_id",
     "alarm_id",
+    "budget_id",
     "offer_id",
     "feed_id",
     "template_id",
@@ -479,8 +494,8 @@ def test_the_matrix(site: Site, route: Route) -> None:
     """An allowed caller gets the route's success status; any other gets a 403 with the rule, and no row changes.
 
     The 403 precedes all other checks, so it reveals neither whether a resource exists nor if the body is valid. Only
-    leases, series, subscriptions, alarms, offers, feeds, templates and fillers have an owner; for all others a rule
-    is checked against the caller's own project.
+    leases, series, subscriptions, alarms, budgets, offers, feeds, templates and fillers have an owner; for all others a
+    rule is checked against the caller's own project.
     """
     make: Callable[[Site], Any] = BODIES.get(key(route), lambda _: None)
     path, body = site.path(route), make(site)

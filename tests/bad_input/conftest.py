@@ -143,6 +143,15 @@ def fill(new: World) -> dict[str, str]:
     watched = {"reservation": HOST, "below": 2}
     answer = new.ask("POST", "/alarms", watched, headers={VERSION: "reservation 1.2"})
     places["filler_id"] = filled(new).id
+    spent = {
+        "project_id": new.headers["X-Project-Id"],
+        "name": "spring",
+        "amount": "0",
+        "start_date": "2029-01-01 00:00",
+    }
+    spent["end_date"] = "2030-01-01 00:00"
+    made = new.ask("POST", "/budgets", spent, headers={VERSION: f"reservation {NEWEST}"})
+    places["budget_id"] = made.json["budget"]["id"]
     places["alarm_id"] = answer.json["alarm"]["id"]
     answer = new.ask("POST", "/feeds", {}, headers={VERSION: "reservation 1.3"})
     places["feed_id"] = answer.json["feed"]["id"]

@@ -12,6 +12,8 @@ from tests.bad_input.refusal import (
     ADDRESS_TYPE,
     ADDRESSES,
     ALARMS,
+    BUDGET,
+    BUDGETS,
     CHANGE,
     CLAIMS,
     DECREASES,
@@ -317,6 +319,22 @@ OF_FILLER: dict[str, Values] = {
 }
 NO_HOSTS: Values = [None, [], ["nobody"], [1], [None], [""], ["x" * 37], [{}], ["1"] * 1001, *NO_LIST]
 NO_WINDOW_DATE: Values = [None, "", *NO_DATE_TEXT, *WRONG_ISO, *NO_TEXT]
+SPENT = {
+    "project_id": "demo",
+    "name": "spring",
+    "amount": "9.50",
+    "start_date": "2031-01-01 00:00",
+    "end_date": "2032-01-01 00:00",
+}
+NO_SUM: Values = ["", "x", "-1", "1e99", "NaN", "Infinity", "0.0000001", "1,5", "9" * 41, *NO_TEXT]
+OF_BUDGET: dict[str, Values] = {
+    "project_id": [None, "", "x" * 256, *NO_TEXT],
+    "user_id": ["", "x" * 256, *NO_TEXT],
+    "name": [None, *NO_NAME],
+    "amount": [None, *NO_SUM],
+    **dict.fromkeys(("start_date", "end_date"), NO_WINDOW_DATE),
+}
+IN_BUDGET: dict[str, Values] = {"name": NO_NAME, "amount": NO_SUM, "end_date": [*NO_DATE_TEXT, *WRONG_ISO, *NO_TEXT]}
 LENT = {**VALID, "resource_type": "physical:host", "resource_id": "1"}
 IN_PUBLICATION: dict[str, Values] = {
     "name": [None, *NO_NAME],
@@ -503,6 +521,8 @@ PLACES: list[Place] = [
     *places("POST", REPLAY, {}, {"event_id": ["", "latest", "1", "x" * 50, "0-x", *NO_TEXT]}),
     *places("POST", ALARMS, WATCH, OF_ALARM),
     *places("POST", FILLERS, FILLED, OF_FILLER),
+    *places("POST", BUDGETS, SPENT, OF_BUDGET),
+    *places("PUT", BUDGET, {}, IN_BUDGET),
     *watched(hosts(), {**OF_HOSTS, "resource_type": [None, "", "x", "x" * 67, *NO_TEXT]}),
     *watched(instances(), OF_INSTANCES),
     *watched(flavors(), {"flavor_id": NO_IDENTIFIER}),

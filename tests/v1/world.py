@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 from leasehold.cloud.sandbox import seed
 from leasehold.cmd.web import make_app
 from leasehold.conf.settings import ApiSettings
+from leasehold.features.price.model import Prices
+from leasehold.features.price.options import PriceSettings
 from leasehold.features.registry import all_tables
-from tests.factory import Clock, open_service, planted_database, run_for
+from tests.factory import AT_ONCE, Clock, open_service, planted_database, run_for
 from tests.factory import World as Inside
 from tests.web import LocalClient
 
@@ -171,7 +173,7 @@ def world(path: Path, *, now: datetime = NOW) -> Iterator[World]:
 @contextmanager
 def world_at(url: str, *, now: datetime = NOW) -> Iterator[World]:
     """Yield a world whose leases and cloud are in a planted database of any kind."""
-    inside = open_service(url, clock=Clock(now))
+    inside = open_service(url, clock=Clock(now), settings=AT_ONCE.having(PriceSettings(Prices("EUR", 2))))
     app = make_app(inside.service, ApiSettings(auth_strategy="none", delete_wait_seconds=0.0))
     yield World(inside, LocalClient(app))
     inside.engine.dispose()

@@ -40,6 +40,7 @@ NAMES: Final = (
     "planned_capacity",
     "power",
     "preemption",
+    "price",
     "refusal",
     "series",
     "subscription",

@@ -1,0 +1,143 @@
+"""The clause of prices: what a decision promises is agreed at the prices of its moment, in its transaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from leasehold.features.price.agreement import NO_AGREEMENT, Agreement, Has, renewed
+from leasehold.features.price.encumbering import Budgets, Wish
+from leasehold.features.price.model import FREE, Goods
+from leasehold.features.price.options import PriceSettings
+from leasehold.features.price.store import add_agreement, change_agreement, find_agreement
+from leasehold.leasing.deciding.allocations import held_by
+from leasehold.model.actor import actor_of
+from leasehold.model.allocation import slots_of
+from leasehold.model.states import LeaseStatus
+from leasehold.model.windows import Window, to_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime, timedelta
+
+    from leasehold.calendar.snapshot import Snapshot
+    from leasehold.conf.settings import Settings
+    from leasehold.db.together import Writer
+    from leasehold.features.price.agreement import Quote
+    from leasehold.features.price.model import Tariff
+    from leasehold.leasing.deciding.clause import Clause, Transaction
+    from leasehold.leasing.deciding.decision import Decision
+    from leasehold.model.allocation import Pick
+    from leasehold.model.lease import Lease
+
+_ENDING = frozenset({LeaseStatus.DELETING, LeaseStatus.TERMINATING, LeaseStatus.TERMINATED})
+
+
+def make_clause(settings: Settings) -> Clause | None:
+    """Return the clause; None where nothing has a price."""
+    prices = settings.of(PriceSettings).prices
+    return None if prices is None else PriceClause(Budgets(prices))
+
+
+@dataclass(frozen=True, slots=True)
+class PriceClause:
+    """Agrees with the owner of a lease what a decision makes of it.
+
+    A lease that Leasehold itself moves keeps what was agreed, and so does one with other resources in place of those
+    that it had. Sub-leases cost their holders nothing: their lenders pay.
+    """
+
+    budgets: Budgets
+
+    def __call__(self, within: Transaction, decision: Decision) -> Decision:
+        """Return the decision with the agreement beside it."""
+        lease, now = decision.lease, decision.locks.now
+        if lease.is_maintenance or lease.lent is not None or _is_moved(decision):
+            return decision
+        parts = [] if _is_over(lease) else list(self._parts(within, decision))
+        if not parts and not _is_over(lease):
+            return decision
+        known = None if _is_new(decision) else find_agreement(within.connection, lease.id)
+        before = _before(decision) if known is None else known
+        before = _where_it_is(before, decision)
+        after = self.budgets.take(
+            within.connection, Wish(lease, before, parts, now, free=lease.offered_until is not None)
+        )
+        if after == known or (known is None and not after.costs):
+            return decision
+        write = add_agreement if known is None else change_agreement
+        kept = partial(_write, write, after, to_seconds(now))
+        return replace(decision, beside=(*decision.beside, kept))
+
+    def _parts(self, within: Transaction, decision: Decision) -> Iterator[Has]:
+        """Yield what each reservation has from now on, if the decision says so."""
+        taken = list(decision.taken)
+        if not taken:
+            return
+        lease, now = decision.lease, decision.locks.now
+        types = {part.id: part.resource_type for part in lease.reservations}
+        had = _numbers(decision.before)
+        with within.snapshots(decision.locks) as views:
+            for ident, pool, _, picks in taken:
+                # What is new comes last.
+                ordered = sorted(picks, key=lambda pick: pick.resource_number not in had)
+                units = [(self._quote(views[pool], types[ident], pick, now), pick.slots) for pick in ordered]
+                yield Has(ident, lease.window, units)
+
+    def _quote(self, view: Snapshot, resource_type: str, pick: Pick, now: datetime) -> Quote:
+        goods = Goods(resource_type, view.values_of(pick.resource_number), pick.demand)
+        return self.budgets.prices.quote(goods, now)
+
+
+def _numbers(lease: Lease | None) -> frozenset[int]:
+    """Return the resources that a lease has."""
+    parts = () if lease is None else lease.reservations
+    return frozenset(held.resource_number for part in parts for held in part.allocations)
+
+
+def _is_new(decision: Decision) -> bool:
+    """Say whether the lease had nothing before, so nothing is agreed about it yet."""
+    return decision.before is None or decision.before.waits
+
+
+def _is_over(lease: Lease) -> bool:
+    return lease.deleted_at is not None or lease.status in _ENDING
+
+
+def _is_moved(decision: Decision) -> bool:
+    """Say whether Leasehold itself gives a lease another window of the same length."""
+    before, after = decision.before, decision.lease
+    if before is None or before.waits or before.window == after.window or actor_of(after.id, "lease.update"):
+        return False
+    return before.window.duration == after.window.duration
+
+
+def _before(decision: Decision) -> Agreement:
+    """Return the agreement about a lease that has none: what it has costs nothing, as when it was promised."""
+    if decision.before is None or _is_new(decision):
+        return NO_AGREEMENT
+    lease = decision.before
+    parts = [Has(part.id, lease.window, [(_free, slots_of(held_by(part, lease)))]) for part in lease.kept]
+    return renewed(NO_AGREEMENT, parts, lease.window.start)
+
+
+def _where_it_is(known: Agreement, decision: Decision) -> Agreement:
+    """Return an agreement whose lines begin with their lease, which may have been moved before it began."""
+    if decision.before is None or not known.lines or decision.before.window.start <= decision.locks.now:
+        return known
+    by = decision.before.window.start - min(each.window.start for each in known.lines)
+    if not by:
+        return known
+    moved = (replace(each, window=Window(each.window.start + by, each.window.end + by)) for each in known.lines)
+    return replace(known, lines=tuple(moved))
+
+
+def _free(_notice: timedelta) -> Tariff:
+    return FREE
+
+
+def _write(
+    write: Callable[[Writer, Lease, Agreement, int], None], agreed: Agreement, moment: int, writes: Writer, lease: Lease
+) -> None:
+    write(writes, lease, agreed, moment)

@@ -57,6 +57,7 @@ from tests.stateful.holdings import misrecorded, note_holdings, tell_the_time
 from tests.stateful.moves import forbidden_moves, note_moves
 from tests.stateful.past import Past
 from tests.stateful.shown import Shown
+from tests.stateful.usage import mistold
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -619,6 +620,7 @@ class Life(RuleBasedStateMachine):
         assert forbidden_moves(self.world.engine) == []
         assert misrecorded(self.world.engine, self.clock.now()) == []
         self.past.look(self.world)
+        assert mistold(self.world) == []
         self.shown.look(self.world)
 
     @precondition(lambda self: not self.faulty)

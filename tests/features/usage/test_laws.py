@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leasehold.features.usage.model import FOR_EVER, Loss, LostSpan, Terms, Use, account, observed
@@ -23,7 +23,7 @@ HORIZON = 60
 def histories(draw: st.DrawFn) -> list[Terms]:
     """Return what the events of a reservation say, in order; its start stays where it is."""
     told = [replace(FIRST, amount=draw(st.integers(1, 4)), ends_at=draw(st.integers(10, 40)))]
-    moments = draw(st.lists(st.integers(0, HORIZON), max_size=8))
+    moments = draw(st.lists(st.integers(0, 45), min_size=1, max_size=8))
     for moment in sorted(moments):
         last = told[-1]
         amount = draw(st.integers(1, 4))
@@ -89,6 +89,7 @@ def oracle(told: Sequence[Terms], until: int) -> tuple[Counter[tuple[Loss, int]]
     return +lost, promised, active
 
 
+@settings(max_examples=400)
 @given(histories())
 def test_the_states_of_a_reservation_tile_its_promises_to_the_second(told: list[Terms]) -> None:
     end = replace(told[-1], told_at=HORIZON, over_at=HORIZON)

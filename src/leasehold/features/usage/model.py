@@ -103,7 +103,12 @@ def account(known: Terms | None, told: Terms, *, owner_chose: bool = True) -> tu
         return (told if told.over_at is None else _over(told, told)), []
     if known.over_at is not None:
         return known, []
-    told = replace(told, told_at=max(known.told_at, told.told_at), delivered_at=known.delivered_at or told.delivered_at)
+    told = replace(
+        told,
+        told_at=max(known.told_at, told.told_at),
+        delivered_at=known.delivered_at or told.delivered_at,
+        lender_project_id=known.lender_project_id or told.lender_project_id,
+    )
     if replace(told, told_at=known.told_at) == known:
         # Nothing ends here, so no span does.
         return known, []

@@ -35,6 +35,14 @@ test("a form is a request once it is complete", () => {
   assert.deepEqual([templated?.["template"], templated?.["reservations"]], ["t1", undefined]);
 });
 
+test("a purpose is in the request and in the command, if there is one", () => {
+  const form = newForm(EMPTY, "UTC");
+  const asked = body({ ...form, purpose: " Measure the switch " }, "UTC") ?? {};
+  assert.equal(asked["purpose"], "Measure the switch");
+  assert.match(command(asked), /^leasehold lease create lease --purpose 'Measure the switch' /);
+  assert.equal("purpose" in (body({ ...form, purpose: "  " }, "UTC") ?? {}), false);
+});
+
 test("what a refusal offers can be taken", () => {
   const form = newForm(EMPTY, "UTC");
   const details = { resource_type: "physical:host", asked: 9, largest: 4, nearest: { start: "2031-05-01T10:00:30+00:00", end: "2031-05-01T13:00:30+00:00" } };

@@ -52,6 +52,7 @@ def test_conditions_are_chosen_and_not_typed(browser: Browser, service: Program)
     browser.sign_in(service)
     browser.open(service, "leases/new")
     browser.type("name", "in a1")
+    browser.type("purpose", "Measure the switch")
     browser.find(".which summary").click()
     browser.role("checkbox", "a1").click()
     browser.until(lambda: "This would be granted." in browser.text())
@@ -59,7 +60,9 @@ def test_conditions_are_chosen_and_not_typed(browser: Browser, service: Program)
     assert """'resource_type=physical:host,min=1,max=1,resource_properties=["==","$rack","a1"]'""" in browser.text()
     browser.role("button", "Lease it").click()
     browser.role("heading", "in a1")
+    browser.until(lambda: "Measure the switch" in browser.text())
     (made,) = ask(service, "leases")["leases"]
+    assert made["purpose"] == "Measure the switch"
     assert made["reservations"][0]["resource_properties"] == '["==","$rack","a1"]'
 
 

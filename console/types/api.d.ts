@@ -909,6 +909,7 @@ export type OneHost = {
 export type OneLease = {
   lease: LeaseAnswer;
   reservations?: Array<HolderAnswer>;
+  warnings?: Array<WarningAnswer>;
   held?: Array<HeldThen> | null;
 };
 
@@ -1528,6 +1529,12 @@ export type VersionAnswer = {
 
 export type VersionList = {
   versions: Array<VersionAnswer>;
+};
+
+export type WarningAnswer = {
+  code: string;
+  message: string;
+  details: Record<string, any>;
 };
 
 export type WatchedAnswer = {

@@ -16,7 +16,17 @@ from leasehold.features.registry import list_opts
 pytestmark = pytest.mark.filterwarnings("ignore:'cgi' is deprecated:DeprecationWarning")
 
 ROOT = Path(__file__).parent.parent.parent
-LIBRARY_TEXTS = {"cloud", "nova", "placement", "neutron", "glance", "cinder", "ironic", "keystone_authtoken"}
+LIBRARY_TEXTS = {
+    "cloud",
+    "nova",
+    "placement",
+    "neutron",
+    "glance",
+    "cinder",
+    "ironic",
+    "unified_limits",
+    "keystone_authtoken",
+}
 """Sections with options of keystoneauth, which have its help texts."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -50,6 +50,7 @@ class Lease(AnswerModel):
 
     One that is `open_ended` has an end that never comes. `shared_with` are the projects whose servers may use it too.
     `purpose` says what it is for, None if nobody has said it.
+    `warnings` are what its owner should know of it, as sentences, after it was made, changed or tried.
     """
 
     id: str
@@ -65,12 +66,13 @@ class Lease(AnswerModel):
     reservations: tuple[Reservation, ...]
     values: Mapping[str, Any]
     purpose: str | None = None
+    warnings: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Lease:
         parts = tuple(map(Reservation.read, values["reservations"]))
         missing = {key: values.get(key) for key in ("status_reason", "purpose")}
-        return read_as(cls, values, **missing, reservations=parts)
+        return read_as(cls, values, **missing, reservations=parts, warnings=())
 
     def reservation(self, word: str) -> Reservation:
         """Return the reservation with this id or number, from 1 on, or the only one of this type.
@@ -166,6 +168,10 @@ class Leases(Collection[Lease]):
     def get(self, ident: str, as_of: datetime | None = None) -> Lease:
         """Return a lease as it is, or as it was at a moment, also one that was deleted since."""
         return self._one(self._transport.get(f"{self.PATH}/{ident}", said(as_of=as_of)))
+
+    def _one(self, answer: Mapping[str, Any]) -> Lease:
+        warnings = tuple(each["message"] for each in answer.get("warnings", ()))
+        return replace(self._read(answer[self.ONE]), warnings=warnings)
 
     def history(self, ident: str) -> LeaseHistory:
         """Return what has changed in a lease, also in a deleted one, and what it held."""

@@ -176,6 +176,8 @@ HISTORY: Mapping[Version, str] = {
   takes it back, and by `POST` administrators lend without an offer.
 * `notice_seconds` of a published offer and of what is lent: if it is taken back, the lease that has it ends so much
   later, or at its own end. Leases show it, and since when it runs (`taken_back_at`).
+* The answer to POST and PUT of a lease, also of a dry run, has `warnings` if there are any: each with a `code`, a
+  `message` and `details`, as an error has them. Such is a lease that its project's own quota does not let it use.
 """,
 }
 """What each microversion brought, as Markdown; the OpenAPI document and docs/reference/api-history.md show it."""
@@ -213,6 +215,7 @@ PAST = V1_3
 SUB_LEASES = V1_3
 PLANNED = V1_3
 PURPOSES = V1_3
+WARNINGS = V1_3
 
 SYNTAX = re.compile(r"([1-9]\d{0,8})\.(0|[1-9]\d{0,8})", re.ASCII)
 

@@ -563,6 +563,33 @@ class Storage(Protocol):
         """
 
 
+class Limits(Protocol):
+    """The limits that operators register for projects, whichever service counts what they limit."""
+
+    def of(self, project_id: str) -> Mapping[str, int | None]:
+        """Return the limits of a project by name: its own, else that of all; None for no limit.
+
+        A name that nobody has registered is missing.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """What the cloud lets the servers and the floating IPs of a project use at a time; None for no limit."""
+
+    instances: int | None
+    vcpus: int | None
+    memory_mb: int | None
+    floating_ips: int | None
+
+
+class Quotas(Protocol):
+    """The quotas of projects, as the services check them that count what projects use now."""
+
+    def of(self, project_id: str) -> Quota:
+        """Return the quota of a project; raises CloudPermanentError where there is no such project."""
+
+
 class Actions(Protocol):
     """What a driver changes outside the other ports; a dry run notes it instead of executing it."""
 
@@ -580,7 +607,7 @@ class Performed:
 
 @dataclass(frozen=True, slots=True)
 class Cloud:
-    """All ports of one cloud. `server_groups` is None where the cloud does not support them."""
+    """All ports of one cloud. `server_groups`, `limits` and `quotas` are None where the cloud has none."""
 
     hypervisors: Hypervisors
     aggregates: Aggregates
@@ -592,3 +619,5 @@ class Cloud:
     server_groups: ServerGroups | None
     storage: Storage = field(kw_only=True)
     actions: Actions = field(default_factory=Performed, kw_only=True)
+    limits: Limits | None = field(default=None, kw_only=True)
+    quotas: Quotas | None = field(default=None, kw_only=True)

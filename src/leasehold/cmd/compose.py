@@ -20,7 +20,7 @@ from leasehold.db.engine import open_engine
 from leasehold.db.pool import ensure_pools
 from leasehold.db.store import Database
 from leasehold.enforcement.base import load_filters
-from leasehold.features.registry import FEATURES, clauses, listeners, owns, sources, ways, words
+from leasehold.features.registry import FEATURES, clauses, enforcing, listeners, owns, sources, ways, words
 from leasehold.leasing.deciding.calendars import Calendars
 from leasehold.leasing.deciding.waiting_order import load_order
 from leasehold.leasing.service import Service
@@ -85,14 +85,15 @@ def service_on(engine: Engine, config: Config, wake: Event) -> Service:
     types = load_types(settings.plugins, config.raw)
     _check_types(settings.leases, types)
     db = Database(engine, config.database.retry_seconds)
+    cloud = _open_cloud(config, engine)
     return Service(
         db=db,
         calendars=Calendars(weighers),
         questions=Calendars(weighers),
         types=types,
-        cloud=_open_cloud(config, engine),
+        cloud=cloud,
         settings=settings,
-        enforcement=load_filters(settings.leases),
+        enforcement=load_filters(settings.leases, enforcing(settings, cloud)),
         waiting_order=load_order(settings.leases.waiting_order),
         strategy=load_strategy(settings.cloud.displacement_strategy),
         now=shared_clock(engine, timedelta(seconds=config.database.clock_jump_seconds)),

@@ -2,7 +2,7 @@
 
 The account comes from the first of these that is filled in: `[cloud]` with keystoneauth's options, Blazar's
 `os_admin_*` options (contract lifecycle §11), `[keystone_authtoken]`. `[nova]`, `[placement]`, `[neutron]`, `[glance]`
-and `[cinder]` choose the endpoint of each service; `[ironic]` may name an account as well.
+and `[cinder]` choose the endpoint of each service; `[ironic]` and `[unified_limits]` may name an account as well.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ SERVICES = {
 """Defaults of the services' sections: the type in the catalogue, and the versions whose URL is looked up there."""
 IRONIC, BAREMETAL = "ironic", "baremetal"
 """The section of a service that only some clouds have, and its type in the catalogue."""
+LIMITS, IDENTITY = "unified_limits", "identity"
+"""The section of Keystone as the service that keeps limits, and its type in the catalogue."""
 
 TIMEOUT_SECONDS = 60
 """A call to the cloud that takes longer is aborted and retried later."""
@@ -79,6 +81,7 @@ def register(conf: cfg.ConfigOpts) -> None:
         _register_endpoint(conf, group, defaults)
         conf.register_opt(ENDPOINT_TYPE, group=group)
     register_apart(conf, IRONIC, BAREMETAL)
+    register_apart(conf, LIMITS, IDENTITY)
 
 
 def register_apart(conf: cfg.ConfigOpts, section: str, service_type: str) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from contextlib import nullcontext
-from dataclasses import dataclass
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -13,7 +13,7 @@ from leasehold.enforcement.external import ExternalCall, ExternalService
 from leasehold.enforcement.lease import MaxLeaseDurationFilter, MaxLeaseSizeFilter, MaxLookaheadFilter
 from leasehold.enforcement.project import ProjectLimitsFilter
 from leasehold.enforcement.stacking import StackingFilter
-from leasehold.model.errors import AmendmentDeniedError, LeaseholdError, LimitExceededError
+from leasehold.model.errors import AmendmentDeniedError, LeaseholdError, LimitExceededError, NotKnownNowError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from leasehold.conf.settings import LeaseSettings
-    from leasehold.enforcement.deciding import Deciding
+    from leasehold.enforcement.deciding import Amounts, Deciding
+    from leasehold.enforcement.given import Given
+    from leasehold.enforcement.outside import Outside
     from leasehold.model.lease import Lease
 
 LOG = logging.getLogger(__name__)
@@ -55,12 +57,26 @@ ALWAYS = (MaxLeaseSizeFilter.__name__, ProjectLimitsFilter.__name__, StackingFil
 
 
 @dataclass(frozen=True, slots=True)
+class Added:
+    """What a feature adds to enforcement: what it reads `outside`, and what it makes of that.
+
+    `given` returns the limits of a project that hold in place of the configured ones. `rule` is one more filter.
+    `warnings` returns errors of a lease that is granted all the same.
+    """
+
+    outside: Outside[Any]
+    given: Callable[[str], Given] | None = None
+    rule: Filter | None = None
+    warnings: Callable[[Lease, Amounts], Sequence[LeaseholdError]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Enforcement:
     """The filters in the order of the configuration; the first refusal counts.
 
     They run inside the transaction that decides, so that what they counted is still true when it commits. `size` also
-    runs before that transaction. The `external` service is asked after them and outside of any transaction, inside
-    `around()`.
+    runs before that transaction. What is `added` is read outside of any transaction, inside `around()`; and so is the
+    `external` service asked, after the filters.
     """
 
     filters: Sequence[Filter] = ()
@@ -68,6 +84,26 @@ class Enforcement:
     size: MaxLeaseSizeFilter | None = None
     external: ExternalService | None = None
     around: Callable[[], AbstractContextManager[None]] = nullcontext
+    added: Sequence[Added] = ()
+
+    def look_outside(self, project_id: str) -> None:
+        """Read what the decision about a lease of the project needs from other services and is not known yet.
+
+        No transaction is open meanwhile. Raises what `around` raises; what cannot be read, the decision says.
+        """
+        for each in () if project_id in self.exempt_projects else self.added:
+            if each.outside.due(project_id):
+                with self.around():
+                    each.outside.look(project_id)
+
+    def warnings(self, lease: Lease, types: Amounts) -> list[LeaseholdError]:
+        """Return what the owner of a lease should know of what it asks for, without a look anywhere else."""
+        found: list[LeaseholdError] = []
+        for each in self.added:
+            if each.warnings is not None and self._for(lease):
+                with suppress(NotKnownNowError):
+                    found += each.warnings(lease, types)
+        return found
 
     def check_count(self, project_id: str, count: int) -> None:
         """Raise TooMuchAskedError if one lease of the project may not have this many reservations."""
@@ -76,11 +112,13 @@ class Enforcement:
 
     def check_create(self, lease: Lease, deciding: Deciding) -> None:
         """Run every filter on a new lease."""
+        deciding = self._given(deciding)
         for rule in self._for(lease):
             rule.check_create(lease, deciding)
 
     def check_update(self, lease: Lease, proposed: Lease, deciding: Deciding) -> None:
         """Run every filter on an amendment; raises AmendmentDeniedError for a limit that is exceeded."""
+        deciding = self._given(deciding)
         for rule in self._for(lease):
             try:
                 rule.check_update(lease, proposed, deciding)
@@ -105,6 +143,10 @@ class Enforcement:
             with self.around():
                 self.external.check(call, body)
 
+    def _given(self, deciding: Deciding) -> Deciding:
+        given = next((each.given for each in self.added if each.given), None)
+        return deciding if given is None else replace(deciding, given=given)
+
     def _for(self, lease: Lease) -> Sequence[Filter]:
         # A maintenance window is not limited: only administrators make and change one.
         free = lease.is_maintenance or lease.project_id in self.exempt_projects
@@ -127,8 +169,10 @@ def _warn_of_unused(settings: LeaseSettings, wanted: Collection[str]) -> None:
         LOG.warning("No external service is asked: add %s to [enforcement] enabled_filters.", EXTERNAL)
 
 
-def load_filters(settings: LeaseSettings) -> Enforcement:
-    """Return the chain of `[enforcement] enabled_filters`; raises UnknownFilterError and ConfigurationError.
+def load_filters(settings: LeaseSettings, added: Sequence[Added] = ()) -> Enforcement:
+    """Return the chain of `[enforcement] enabled_filters`, and then those that features have `added`.
+
+    Raises UnknownFilterError and ConfigurationError.
 
     Logs a warning for each filter that is off and has limits, because these have no effect.
     """
@@ -141,5 +185,6 @@ def load_filters(settings: LeaseSettings) -> Enforcement:
         raise UnknownFilterError(message)
     _warn_of_unused(settings, wanted)
     filters = [FILTERS[name](settings) for name in wanted if name != EXTERNAL]
+    filters += [each.rule for each in added if each.rule is not None]
     external = ExternalService(settings.external) if EXTERNAL in wanted else None
-    return Enforcement(filters, settings.limits.exempt_projects, MaxLeaseSizeFilter(settings), external)
+    return Enforcement(filters, settings.limits.exempt_projects, MaxLeaseSizeFilter(settings), external, added=added)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from leasehold.enforcement.given import configured_alone
 from leasehold.model.windows import Window
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime, timedelta
 
     from leasehold.db.project import Allocated
+    from leasehold.enforcement.given import Given
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
     from leasehold.model.use import Use
@@ -60,12 +63,18 @@ class ProjectUse(Protocol):
 class Deciding:
     """The decision about a lease, for filters that count: what projects `use`, and its moment `now`.
 
-    `types` tells the amounts of requests.
+    `types` tells the amounts of requests, `given` the limits of a project that are not configured here.
     """
 
     use: ProjectUse
     now: datetime
     types: Amounts
+    given: Callable[[str], Given] = configured_alone
+
+    @property
+    def gives(self) -> bool:
+        """Whether anybody else gives limits."""
+        return self.given is not configured_alone
 
     def counted(self, lease: Lease, longest: timedelta) -> Window:
         """Return the window that limits of time count: without an end for the `longest` from now or the start."""

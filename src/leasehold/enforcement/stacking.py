@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold.db.project import host_seconds, peak
+from leasehold.enforcement.given import CONFIGURED, HOST_HOURS, HOST_HOURS_PER_USER, HOSTS_PER_USER, LEASES_PER_USER
 from leasehold.model.errors import TooManyHoursError, TooManyLeasesError, TooMuchHeldError
 
 if TYPE_CHECKING:
     from leasehold.conf.settings import LeaseSettings
     from leasehold.db.project import Allocated
     from leasehold.enforcement.deciding import Deciding
+    from leasehold.enforcement.given import Given
     from leasehold.model.lease import Lease
     from leasehold.model.windows import Window
 
@@ -26,85 +28,107 @@ class StackingFilter:
     """
 
     def __init__(self, settings: LeaseSettings) -> None:
-        self._limits = settings.limits
+        limits = settings.limits
+        self._most = {
+            LEASES_PER_USER: limits.user_open_leases,
+            HOSTS_PER_USER: limits.user_hosts,
+            HOST_HOURS_PER_USER: limits.user_host_hours,
+            HOST_HOURS: limits.project_host_hours,
+        }
         self._open_ended = settings.open_ended
 
     @property
     def limits(self) -> bool:
         """Whether anything is limited."""
-        most = self._limits
-        return (most.user_open_leases, most.user_hosts, most.user_host_hours, most.project_host_hours) != (None,) * 4
+        return self._limits(CONFIGURED)
+
+    def _limits(self, given: Given) -> bool:
+        return any(given.over(name, most) is not None for name, most in self._most.items())
 
     def check_create(self, lease: Lease, deciding: Deciding) -> None:
         """Raise TooManyLeasesError, TooMuchHeldError or TooManyHoursError for a new lease."""
-        if not self.limits:
+        given = deciding.given(lease.project_id)
+        if not self._limits(given):
             return
         deciding.use.enter(lease.project_id)
-        self._check_count(lease, deciding)
+        self._check_count(lease, deciding, given)
         hosts = _hosts(lease, deciding)
         if hosts:
-            self._check_hosts(lease, hosts, deciding)
-            self._check_hours(lease, hosts, deciding)
+            self._check_hosts(lease, hosts, deciding, given)
+            self._check_hours(lease, hosts, deciding, given)
 
     def check_update(self, lease: Lease, proposed: Lease, deciding: Deciding) -> None:
         """Raise TooMuchHeldError or TooManyHoursError for an amendment that asks for more."""
         before, hosts = _hosts(lease, deciding), _hosts(proposed, deciding)
         inside = lease.counted_window.contains(proposed.counted_window)
         same = lease.asked == proposed.asked
-        if not self.limits or not hosts or (inside and same):
+        if not hosts or (inside and same):
             return
-        # Also where less is asked for: the offer of a refusal may ask about later windows, when the pools are locked.
-        deciding.use.enter(lease.project_id)
         if inside and hosts <= before:
+            # The offer of a refusal may ask about later windows, when the pools are locked.
+            if self.limits or deciding.gives:
+                deciding.use.enter(lease.project_id)
             return
-        self._check_hosts(proposed, hosts, deciding)
+        given = deciding.given(lease.project_id)
+        if not self._limits(given):
+            return
+        deciding.use.enter(lease.project_id)
+        self._check_hosts(proposed, hosts, deciding, given)
         if hosts * self._ahead(proposed, deciding) > before * self._ahead(lease, deciding):
-            self._check_hours(proposed, hosts, deciding)
+            self._check_hours(proposed, hosts, deciding, given)
 
-    def _check_count(self, lease: Lease, deciding: Deciding) -> None:
-        most = self._limits.user_open_leases
+    def _over(self, name: str, given: Given) -> int | None:
+        return given.over(name, self._most[name])
+
+    def _check_count(self, lease: Lease, deciding: Deciding, given: Given) -> None:
+        most = self._over(LEASES_PER_USER, given)
         if most is None:
             return
         count = deciding.use.open_leases(lease.project_id, lease.user_id)
         # One that waits is counted already.
         if count + (not lease.waits) > most:
+            name, fits = LEASES_PER_USER, most - count
             message = (
-                f"You have {count} open leases in this project, and a user may have {most}. "
+                f"You have {count} open leases in this project, and a user may have {most}{given.said(name, fits)}. "
                 "Delete one, wait until one ends, or ask an administrator."
             )
-            raise TooManyLeasesError(message, details={"limit": most, "open": count, "of": "user"})
+            details = {"limit": most, "open": count, "of": "user", **given.details(name, fits)}
+            raise TooManyLeasesError(message, details=details)
 
-    def _check_hosts(self, lease: Lease, hosts: int, deciding: Deciding) -> None:
-        most = self._limits.user_hosts
+    def _check_hosts(self, lease: Lease, hosts: int, deciding: Deciding, given: Given) -> None:
+        most = self._over(HOSTS_PER_USER, given)
         if most is None:
             return
         window = lease.counted_window
         held = peak(_others(lease, deciding, lease.user_id, window), window).hosts
         if held + hosts > most:
+            name, fits = HOSTS_PER_USER, most - held
             message = (
                 f"The lease asks for {hosts} hosts, your other leases in this project have up to {held} then, and a "
-                f"user may have {most}. Ask for less or for another time, delete a lease, or ask an administrator."
+                f"user may have {most}{given.said(name, fits)}. Ask for less or for another time, delete a lease, or "
+                "ask an administrator."
             )
             details = {"what": "hosts", "limit": most, "asked": hosts, "held": held, "of": "user"}
+            details |= given.details(name, fits)
             raise TooMuchHeldError(message, field="reservations", details=details)
 
-    def _check_hours(self, lease: Lease, hosts: int, deciding: Deciding) -> None:
+    def _check_hours(self, lease: Lease, hosts: int, deciding: Deciding, given: Given) -> None:
         asked = hosts * self._ahead(lease, deciding)
-        for of, user_id, most in (
-            ("user", lease.user_id, self._limits.user_host_hours),
-            ("project", None, self._limits.project_host_hours),
-        ):
+        for of, user_id, name in (("user", lease.user_id, HOST_HOURS_PER_USER), ("project", None, HOST_HOURS)):
+            most = self._over(name, given)
             if most is None:
                 continue
             held = host_seconds(_others(lease, deciding, user_id), deciding.now, self._open_ended)
             if held + asked > most * HOUR:
+                fits = most - held / HOUR
                 whose = "your other leases in this project" if user_id else "the project's other leases"
                 message = (
                     f"The lease asks for {asked / HOUR:g} hours of hosts, {whose} have {held / HOUR:g} ahead, and a "
-                    f"{of} may have {most}. Ask for fewer hosts or a shorter time, delete a lease, or wait until less "
-                    "is ahead."
+                    f"{of} may have {most}{given.said(name, fits)}. Ask for fewer hosts or a shorter time, delete a "
+                    "lease, or wait until less is ahead."
                 )
                 details = {"limit": most, "asked": asked / HOUR, "held": held / HOUR, "of": of}
+                details |= given.details(name, fits)
                 raise TooManyHoursError(message, field="reservations", details=details)
 
     def _ahead(self, lease: Lease, deciding: Deciding) -> int:

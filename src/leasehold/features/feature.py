@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from leasehold.api.call import Addition
     from leasehold.api.mount import MakeMount
     from leasehold.api.route import Route
+    from leasehold.cloud.ports import Cloud
     from leasehold.conf.options import Options
     from leasehold.conf.settings import Settings
     from leasehold.db.store import Database
+    from leasehold.enforcement.base import Added
     from leasehold.leasing.deciding.clause import Clause
     from leasehold.leasing.deciding.source import Source
     from leasehold.leasing.service import MakeWay, Owns, Service, Words
@@ -77,6 +79,7 @@ class Feature:
     binds: bool = False
     command: bool = False
     owns: bool = False
+    enforces: bool = False
     connections: Callable[[Settings], int] = _none
 
     def routes(self) -> Sequence[Route]:
@@ -129,6 +132,11 @@ class Feature:
     def owning(self) -> Sequence[Owns]:
         """Return what knows the owners of its objects in the cloud."""
         return (self._module("store").owners,) if self.owns else ()
+
+    def enforcing(self, settings: Settings, cloud: Cloud) -> Sequence[Added]:
+        """Return what it adds to enforcement, without a call yet; raises ConfigurationError."""
+        found: Added | None = self._module("enforcement").added(settings, cloud) if self.enforces else None
+        return () if found is None else (found,)
 
     def add_command(self, groups: _SubParsersAction[ArgumentParser], make_service: MakeService) -> None:
         """Add its command to the parser of `leasehold-manage`."""

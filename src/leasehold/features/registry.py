@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 
     from sqlalchemy import MetaData
 
+    from leasehold.cloud.ports import Cloud
     from leasehold.conf.options import Options
     from leasehold.conf.settings import Settings
     from leasehold.db.store import Database
+    from leasehold.enforcement.base import Added
     from leasehold.features.feature import Feature
     from leasehold.leasing.deciding.clause import Clause
     from leasehold.leasing.deciding.source import Source
@@ -41,11 +43,13 @@ NAMES: Final = (
     "power",
     "preemption",
     "price",
+    "quota",
     "refusal",
     "series",
     "subscription",
     "template",
     "timeline",
+    "unified_limits",
     "usage",
 )
 FEATURES: tuple[Feature, ...] = tuple(import_module(f"leasehold.features.{name}").FEATURE for name in NAMES)
@@ -95,6 +99,11 @@ def clauses(settings: Settings) -> tuple[Clause, ...]:
 def owns() -> tuple[Owns, ...]:
     """Return what knows whose the objects in the cloud are that features have there as reservations do."""
     return tuple(each for feature in FEATURES for each in feature.owning())
+
+
+def enforcing(settings: Settings, cloud: Cloud) -> tuple[Added, ...]:
+    """Return what features add to enforcement; raises ConfigurationError."""
+    return tuple(each for feature in FEATURES for each in feature.enforcing(settings, cloud))
 
 
 def all_tables() -> MetaData:

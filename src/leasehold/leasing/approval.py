@@ -55,9 +55,11 @@ UNASKED = Approval(needed=False)
 def approved(service: Service, call: ExternalCall, project_id: str, decide: Callable[[Approval], Result]) -> Result:
     """Return what `decide` returns, which commits only if it gets the approval of its decision.
 
-    `decide` runs once if no external service is asked about this call. Raises ExternallyDeniedError, NoDecisionError,
+    `decide` runs once if no external service is asked about this call, after what it needs to know from other services
+    about the project was read. Raises ExternallyDeniedError, NoDecisionError,
     and UnsettledError if each approved decision was overtaken by another request.
     """
+    service.enforcement.look_outside(project_id)
     if not service.enforcement.asks(call, project_id):
         return decide(UNASKED)
     approval = Approval(needed=True)

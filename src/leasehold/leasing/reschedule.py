@@ -51,7 +51,7 @@ def reschedule(
 ) -> Decision | None:
     """Return the decision that gives a lease, as it was seen, another window; its pools are among those of the locks.
 
-    None if its project may not have it then, or an external service would have to be asked. The lease is locked, after
+    None if its project may not have it then, or another service would have to be asked. The lease is locked, after
     its pools. Raises RefusedError if it does not fit, ChangedMeanwhileError, and the errors of an amendment.
     """
     if service.enforcement.asks(ExternalCall.UPDATE, lease.project_id):

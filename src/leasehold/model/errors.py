@@ -241,6 +241,20 @@ class NoDecisionError(LeaseholdError):
         )
 
 
+class NotKnownNowError(LeaseholdError):
+    """What another service says about the project is needed for the decision, and that service does not answer."""
+
+    code = "leasehold.enforcement.not_known"
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+
+    def __init__(self, what: str) -> None:
+        """Say what is not known, such as `The limits of the project`; the log has the reason."""
+        super().__init__(
+            f"{what} cannot be read now; nothing was changed. Try again in a moment, and ask an operator if it stays "
+            "so."
+        )
+
+
 class NotFoundError(LeaseholdError):
     """Nothing with this id exists, or the caller may not see it."""
 

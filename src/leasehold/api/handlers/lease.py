@@ -32,7 +32,7 @@ from leasehold.api.spans import (
     sent_for,
 )
 from leasehold.api.strict import KEYS, check_reservations, later_keys
-from leasehold.api.versions import ENDINGS, ETAGS, PAST, READY_WITHIN, SHRINKING
+from leasehold.api.versions import ENDINGS, ETAGS, PAST, READY_WITHIN, SHRINKING, WARNINGS
 from leasehold.api.views.holding import show_holdings
 from leasehold.api.views.lease import lease_view, show_lease
 from leasehold.cloud.asked_once import asked_once
@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from leasehold.resource_types.registry import ResourceType
 
 LONGEST_NUMBER = 20
+NOTHING: Mapping[str, Any] = {}
 ETAG = re.compile(r'"(\d{1,18})"', re.ASCII)
 
 
@@ -114,7 +115,7 @@ def create(call: Call, body: LeaseCreation) -> Reply:
         if body.dry_run:
             return would_be(call, try_creation(service, owner, draft, call.sight))
         lease = _in_callers_name(call, service, create_lease(service, owner, draft, key, call.sight))
-    return _reply(call, lease)
+    return _reply(call, lease, _warnings(call, lease))
 
 
 def on_behalf(call: Call, project_id: str | None) -> Caller:
@@ -151,7 +152,7 @@ def amend(call: Call, lease: Lease, body: LeaseAmendment) -> Reply:
             return would_be(call, try_amendment(service, lease.id, changes, generation, call.sight))
         amended = amend_lease(service, lease.id, changes, generation, call.sight, once, seen=lease)
         amended = _in_callers_name(call, service, amended)
-    return _reply(call, amended)
+    return _reply(call, amended, _warnings(call, amended))
 
 
 def drop(call: Call, lease: Lease, reservation_id: str) -> Reply:
@@ -286,16 +287,23 @@ def _check_maintenance(call: Call, lease: Lease) -> None:
         call.api.policies.require(lease_rules.CHANGE_MAINTENANCE, call.caller, call.caller)
 
 
-def _reply(call: Call, lease: Lease) -> Reply:
+def _reply(call: Call, lease: Lease, more: Mapping[str, Any] = NOTHING) -> Reply:
     headers = {"ETag": f'"{lease.generation}"'} if call.version >= ETAGS else {}
-    return Reply({"lease": show_lease(lease, call.service.types, call.version, call.sight)}, headers)
+    return Reply({"lease": show_lease(lease, call.service.types, call.version, call.sight), **more}, headers)
+
+
+def _warnings(call: Call, lease: Lease) -> Mapping[str, Any]:
+    """Return what an answer adds to a lease that its owner should know more of; nothing where there is nothing."""
+    found = call.service.enforcement.warnings(lease, call.service.types) if call.version >= WARNINGS else ()
+    shown = [{"code": each.code, "message": each.message, "details": each.details} for each in found]
+    return {"warnings": shown} if shown else {}
 
 
 def would_be(call: Call, lease: Lease) -> Reply:
     """Answer a dry run: the lease as it would be, and what it would have, as far as the caller may know that."""
     found = show_holdings(lease, list_holdings(call.service, lease, call.sight), call.version)
     shown = show_lease(lease, call.service.types, call.version, call.sight)
-    return Reply({"lease": shown, "reservations": found}, status=HTTPStatus.OK)
+    return Reply({"lease": shown, "reservations": found, **_warnings(call, lease)}, status=HTTPStatus.OK)
 
 
 def draft_of(call: Call, body: LeaseRequest, dates_of: tuple[datetime, datetime], now: datetime) -> LeaseDraft:

@@ -354,14 +354,24 @@ class LeaseAnswer(TypedDict):
     events: list[EventAnswer]
 
 
+class WarningAnswer(TypedDict):
+    """What the owner of a lease should know of it, as an error says it."""
+
+    code: str
+    message: str
+    details: dict[str, Any]
+
+
 class OneLease(TypedDict):
     """The answer about one lease; `reservations` only after a dry run: what it would have.
 
+    `warnings` are there, from 1.3 on, if it was made, changed or tried and there are any.
     `held` only with `as_of`: what it held then, null for callers who may not see what leases have.
     """
 
     lease: LeaseAnswer
     reservations: NotRequired[list[HolderAnswer]]
+    warnings: NotRequired[list[WarningAnswer]]
     held: NotRequired[list[HeldThen] | None]
 
 

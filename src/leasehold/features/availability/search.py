@@ -98,6 +98,7 @@ def search_windows(
     parts = [part for each in asked for part in each]
     look = _WindowSearch(service, caller, wish, asked, begin, _last_start(wish, begin))
     pools, conditions = {part.kind.pool for part in parts}, conditions_asked(parts)
+    service.enforcement.look_outside(caller.project_id)
     # What the project uses is read before the calendars, whose locks nobody holds for a query.
     with service.db.reading() as connection:
         use = KnownUse.bounded(connection, caller.project_id, service.now())

@@ -114,6 +114,7 @@ def _improve(service: Service, each: Flexible) -> bool:
     if lease is None or each.state(lease, service.now()) is not State.FLEXIBLE:
         return False
     pools = pools_of(lease, service.types)
+    service.enforcement.look_outside(lease.project_id)
     order = Order(conditions_asked(asked_again(service, lease)))
     better = service.look(
         pools, lambda snapshots, now: _better(service, each, lease, snapshots, now), order.conditions, asks=True

@@ -178,16 +178,20 @@ def _fewer(command: Talking, lease: Lease) -> str:
 
 
 def change_end(command: Talking, lease: Lease, end: datetime | timedelta | None, **changes: Any) -> Lease:
-    """Change the lease; where a later end is refused, an earlier one may be offered."""
+    """Change the lease, and tell what it is warned of; where a later end is refused, an earlier one may be offered."""
     if end is None or changes:
         # What else is changed would not be in a command that extends, so then nothing is offered.
-        return command.client.leases.change(lease.id, end=end, **changes)
-    return ask_for(
-        command,
-        end,
-        lambda wish: command.client.leases.change(lease.id, end=wish),
-        lambda error, _: offers_for_end(error, lease, command.clock.zone),
-    )
+        changed = command.client.leases.change(lease.id, end=end, **changes)
+    else:
+        changed = ask_for(
+            command,
+            end,
+            lambda wish: command.client.leases.change(lease.id, end=wish),
+            lambda error, _: offers_for_end(error, lease, command.clock.zone),
+        )
+    for sentence in changed.warnings:
+        command.tell(sentence)
+    return changed
 
 
 def _shared(lease: Lease, more: Sequence[str], less: Sequence[str]) -> list[str] | None:

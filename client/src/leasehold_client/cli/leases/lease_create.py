@@ -88,10 +88,12 @@ class CreateLease(TalkingShow):
             request = ask_for(self, request, partial(in_first_window, self, options), offered)
         if parsed_args.dry_run:
             tried = ask_for(self, request, self.client.leases.try_to_create, offered)
+            for sentence in tried.warnings:
+                self.tell(sentence)
             return fields(self._granted(tried))
         wait = begin_wait(self, parsed_args.wait_timeout) if parsed_args.wait else None
         lease = ask_for(self, request, self.client.leases.create, offered)
-        for sentence in others_taken(lease):
+        for sentence in (*others_taken(lease), *lease.warnings):
             self.tell(sentence)
         return fields(lease_fields(self, lease if wait is None else wait.for_start(lease)))
 

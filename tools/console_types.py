@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leasehold.api import openapi
-from leasehold.cmd.web import ROUTES
+from leasehold.cmd.web import LEASE_FIELDS, ROUTES
 from leasehold.resource_types.registry import load_types
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _object(schema: Mapping[str, Any], depth: int) -> str:
 
 def main(arguments: list[str]) -> int:
     """Write the file, or only check it; returns 1 if it is out of date and was not written."""
-    text = written(openapi.describe(ROUTES, load_types(TYPES), "keystone"))
+    text = written(openapi.describe(ROUTES, load_types(TYPES), "keystone", LEASE_FIELDS))
     if arguments == ["--check"]:
         if not FILE.exists() or FILE.read_text(encoding="utf-8") != text:
             print(f"{FILE.name} is out of date: run make reference.")

@@ -84,6 +84,12 @@ def test_a_lease_that_waits_for_room(shell: Shell, client: Client) -> None:
     booked(client, "all", timedelta(days=1), amount=12)
     words = ("--from", "in 1 d", "--for", "2h", "--type", "waitlist", "--deadline", "in 20 h", "--hosts", "12")
     assert shell.ok("lease", "create", "patient", *words, "-f", "json").json["status"] == "IN_PROGRESS"
+    for word in ("patient", client.leases.list()[-1].id):
+        shown = shell.ok("lease", "show", word, "-f", "json").json["in_line"]
+        assert (shown["position"], shown["ahead"], shown["expected_at"]) == (1, 0, None)
+    told = shell.ok("lease", "show", "patient").out
+    assert "1, with 0 ahead of it. Nobody knows when it starts: " in told
+    assert "Who has waited longest comes first" in told
 
 
 def test_a_wait_that_is_too_long_is_said_so(shell: Shell) -> None:

@@ -612,6 +612,16 @@ export type ImageAnswer = {
   reason: string | null;
 };
 
+export type InLineAnswer = {
+  position: number;
+  ahead: number;
+  reason: string;
+  expected_at: string | null;
+  unknown: string | null;
+  assumes: string;
+  as_of: string;
+};
+
 export type IncreaseCreation = {
   name: string;
   start_date: string;
@@ -686,6 +696,7 @@ export type LeaseAnswer = {
   tried?: number | null;
   reservations: Array<ReservationAnswer>;
   events: Array<EventAnswer>;
+  in_line?: InLineAnswer;
 };
 
 export type LeaseCreation = {

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from leasehold import conf
 from leasehold.api import openapi
 from leasehold.api.versions import V1_0
-from leasehold.cmd.web import ROUTES
+from leasehold.cmd.web import LEASE_FIELDS, ROUTES
 from leasehold.model.errors import LeaseholdError
 from leasehold.resource_types.registry import load_types
 
@@ -41,7 +41,7 @@ _ELSEWHERE = re.compile(r"\s`make docs`\slists\sthe\s\w+\shere\.")
 def document() -> Mapping[str, Any]:
     """Return the OpenAPI document of a service with the default options and Keystone."""
     config = conf.load([])
-    return openapi.describe(ROUTES, load_types(config.settings.plugins, config.raw), "keystone")
+    return openapi.describe(ROUTES, load_types(config.settings.plugins, config.raw), "keystone", LEASE_FIELDS)
 
 
 def page_of(path: str) -> str:

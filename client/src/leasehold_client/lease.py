@@ -24,6 +24,8 @@ HOST = "physical:host"
 FLOATING_IP = "virtual:floatingip"
 ENDED = frozenset({"TERMINATED", "ERROR", "TIMEDOUT"})
 """Statuses after which nothing happens to a lease by itself."""
+WAITS = "IN_PROGRESS"
+"""The status of a lease that waits for resources."""
 
 _DELETED = ListPart(filters={"deleted": True})
 
@@ -73,6 +75,11 @@ class Lease(AnswerModel):
         parts = tuple(map(Reservation.read, values["reservations"]))
         missing = {key: values.get(key) for key in ("status_reason", "purpose")}
         return read_as(cls, values, **missing, reservations=parts, warnings=())
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for resources."""
+        return self.status == WAITS
 
     def reservation(self, word: str) -> Reservation:
         """Return the reservation with this id or number, from 1 on, or the only one of this type.

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from oslo_config import cfg
 
     from leasehold.api.call import Addition
+    from leasehold.api.lease_field import LeaseField
     from leasehold.api.mount import MakeMount, Mount
     from leasehold.api.route import Route
     from leasehold.conf.settings import ApiSettings
@@ -42,11 +43,15 @@ App = falcon.App[falcon.Request, falcon.Response]
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What an API has: routes, what adds keys to bodies by the key that names it, and what is not a route."""
+    """What an API has: routes, what adds keys to bodies by the key that names it, and what is not a route.
+
+    `lease_fields` are keys of the answer about one lease.
+    """
 
     routes: Sequence[Route]
     additions: Mapping[str, Addition]
     mounts: Sequence[MakeMount]
+    lease_fields: Sequence[LeaseField] = ()
 
 
 def make_app(
@@ -84,7 +89,10 @@ def make_app(
         refusals=refusals or RefusalCounts(service.db),
         lease_texts=LeaseTexts(),
         additions=parts.additions,
-        document=cache(partial(openapi.describe, parts.routes, service.types, settings.auth_strategy)),
+        lease_fields=[(each, each.make(service)) for each in parts.lease_fields],
+        document=cache(
+            partial(openapi.describe, parts.routes, service.types, settings.auth_strategy, parts.lease_fields)
+        ),
     )
     router = Router(parts.routes)
 

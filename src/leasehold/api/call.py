@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from leasehold.api.auth.base import Authenticator
     from leasehold.api.health import HealthCheck
+    from leasehold.api.lease_field import LeaseField, ShowField
     from leasehold.api.lease_texts import LeaseTexts
     from leasehold.api.limits.admission_control import AdmissionControl, Permit
     from leasehold.api.limits.cloud_waits import CloudWaits
@@ -62,6 +63,7 @@ class Api:
     lease_texts: LeaseTexts
     document: Callable[[], Mapping[str, Any]]
     additions: Mapping[str, Addition]
+    lease_fields: Sequence[tuple[LeaseField, ShowField]] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from leasehold.resource_types.no_show import NoShowBody
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from leasehold.api.lease_field import LeaseField
     from leasehold.api.route import Route
     from leasehold.resource_types.driver import Driver
     from leasehold.resource_types.registry import ResourceTypes
@@ -122,10 +123,12 @@ ERROR: dict[str, Any] = {
 }
 
 
-def describe(routes: Iterable[Route], types: ResourceTypes, auth_strategy: str) -> dict[str, Any]:
-    """Return the document; `types` are the resource types that are switched on."""
+def describe(
+    routes: Iterable[Route], types: ResourceTypes, auth_strategy: str, lease_fields: Sequence[LeaseField] = ()
+) -> dict[str, Any]:
+    """Return the document; `types` are the resource types that are switched on, `lease_fields` keys of features."""
     table = list(routes)
-    schemas, references = _schemas(table, types)
+    schemas, references = _schemas(table, types, lease_fields)
     paths: dict[str, dict[str, Any]] = {}
     for route in table:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, references)
@@ -226,14 +229,18 @@ def _headers(route: Route) -> dict[str, Any]:
     return headers
 
 
-def _schemas(routes: list[Route], types: ResourceTypes) -> tuple[dict[str, Any], dict[Any, Any]]:
+def _schemas(
+    routes: list[Route], types: ResourceTypes, lease_fields: Sequence[LeaseField]
+) -> tuple[dict[str, Any], dict[Any, Any]]:
     """Return the component schemas, and for each model the reference to its schema."""
     requests = [route.request for route in routes if route.request is not None]
     answers = [route.answer for route in routes if route.answer is not None]
     reservations, descriptions = types.schemas(), types.descriptions()
     of_requests, schemas = _collect([*requests, *reservations.values(), *descriptions.values(), *_SHARED])
     results = {each.results: each.answer for each in ACTIONS.values()}
-    of_answers, answer_schemas = _collect([*answers, *results.values()])
+    of_answers, answer_schemas = _collect([*answers, *results.values(), *(each.answer for each in lease_fields)])
+    for each in lease_fields:
+        answer_schemas["LeaseAnswer"]["properties"][each.name] = of_answers[each.answer]
     for name, answer in results.items():
         shown = {"items": of_answers[answer], "title": name.title(), "type": "array"}
         answer_schemas["ReservationAnswer"]["properties"][name] = shown

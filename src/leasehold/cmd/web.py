@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from leasehold.api.app import App
     from leasehold.api.call import Addition
+    from leasehold.api.lease_field import LeaseField
     from leasehold.api.limits.admission_control import AdmissionControl
     from leasehold.api.mount import MakeMount
     from leasehold.api.route import Route
@@ -29,6 +30,8 @@ ROUTES: tuple[Route, ...] = (*core.ROUTES, *(route for each in FEATURES for rout
 MOUNTS: tuple[MakeMount, ...] = tuple(make for each in FEATURES for make in each.mounts())
 ADDITIONS: Mapping[str, Addition] = {key: each for feature in FEATURES for key, each in feature.additions().items()}
 
+LEASE_FIELDS: tuple[LeaseField, ...] = tuple(each for feature in FEATURES for each in feature.lease_fields())
+
 
 def make_app(
     service: Service,
@@ -38,7 +41,7 @@ def make_app(
     refusals: RefusalCounts | None = None,
 ) -> App:
     """Return the whole API over `service` as a WSGI callable (`leasehold.api.app.make_app`)."""
-    return app.make_app(service, settings, app.Parts(ROUTES, ADDITIONS, MOUNTS), raw, admission, refusals)
+    return app.make_app(service, settings, app.Parts(ROUTES, ADDITIONS, MOUNTS, LEASE_FIELDS), raw, admission, refusals)
 
 
 def list_rules() -> list[policy.RuleDefault]:

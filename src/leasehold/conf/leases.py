@@ -75,8 +75,8 @@ MANAGER_OPTIONS = [
     cfg.StrOpt(
         "waiting_order",
         help="Which of the leases that wait come first: `longest_waiting`; or `fewest_leases`, those of the project "
-        "that has the fewest granted leases which are not over; or an entry point of a plugin in the group "
-        "`leasehold.waiting_orders`. It is the same for all APIs and managers.",
+        "that has the fewest granted leases which are not over; or another entry point in the group "
+        "`leasehold.waiting_orders`, of a feature or a plugin. It is the same for all APIs and managers.",
     ),
     cfg.StrOpt(
         "weigher",

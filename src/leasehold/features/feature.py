@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from leasehold.api.call import Addition
+    from leasehold.api.lease_field import LeaseField
     from leasehold.api.mount import MakeMount
     from leasehold.api.route import Route
     from leasehold.cloud.ports import Cloud
@@ -57,7 +58,8 @@ class Feature:
     module `words`, whose `read_words` is one of `Service.words`; with `sources` a module `source`, whose `SOURCES` are
     some of `Service.sources`; with `ways` a module `ways`, whose `WAYS` are some of `Service.ways`; if it `binds`
     decisions, a module `clause`, whose `make_clause` makes one of `Service.clauses`; if it `owns` what
-    reservations have in the cloud, the `owners` of its module `store` are some of `Service.owns`; if it `hears`, a
+    reservations have in the cloud, the `owners` of its module `store` are some of `Service.owns`; if it `shows` more of
+    a lease, a module `shown`, whose `FIELDS` are keys of the answer about one; if it `hears`, a
     module `delays`, whose `DelayCounts` are some of `Service.listeners`; with `command` a module `command`, whose
     `add_command` adds one to `leasehold-manage`. Each is loaded only by the processes that use it: the shapes of
     requests take much memory. A process of it uses so many `connections` to the database beside those of the core.
@@ -80,6 +82,7 @@ class Feature:
     command: bool = False
     owns: bool = False
     enforces: bool = False
+    shows: bool = False
     connections: Callable[[Settings], int] = _none
 
     def routes(self) -> Sequence[Route]:
@@ -90,6 +93,11 @@ class Feature:
     def additions(self) -> Mapping[str, Addition]:
         """Return what adds keys to the bodies of requests, by the key that names it."""
         found: Mapping[str, Addition] = self._module("api").ADDITIONS if self.fills else {}
+        return found
+
+    def lease_fields(self) -> Sequence[LeaseField]:
+        """Return the keys that it adds to the answer about one lease."""
+        found: Sequence[LeaseField] = self._module("shown").FIELDS if self.shows else ()
         return found
 
     def jobs(self, service: Service) -> Sequence[Job | PeriodicThread]:

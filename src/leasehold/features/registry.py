@@ -30,6 +30,7 @@ NAMES: Final = (
     "audit",
     "availability",
     "console",
+    "fair_share",
     "feed",
     "filler",
     "flexible",

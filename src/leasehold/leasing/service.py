@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from leasehold.db.store import Database
     from leasehold.leasing.deciding.calendars import Evaluated
     from leasehold.leasing.deciding.clause import Clause
-    from leasehold.leasing.deciding.waiting_order import WaitingOrder
+    from leasehold.leasing.deciding.waiting_order import ReadingOrder, WaitingOrder
     from leasehold.leasing.deciding.way import Way
     from leasehold.leasing.locks import Locks
     from leasehold.model.caller import Caller
@@ -83,7 +83,7 @@ class Service:
     cloud: Cloud
     settings: Settings = field(default_factory=Settings)
     enforcement: Enforcement = field(default_factory=Enforcement)
-    waiting_order: WaitingOrder = field(default_factory=LongestWaiting)
+    waiting_order: WaitingOrder | ReadingOrder = field(default_factory=LongestWaiting)
     strategy: EvictionStrategy = field(default_factory=FewestServers)
     now: Callable[[], datetime] = utc_now
     questions: Calendars = field(default_factory=Calendars)

@@ -92,7 +92,10 @@ def list_leases(call: Call) -> Reply:
 
 def show(call: Call, lease: Lease) -> Reply:
     """Show one lease; from 1.3 on as it was at a moment (`as_of`), also one that was deleted since."""
-    return _reply(call, lease) if call.version < PAST or call.query(AS_OF) is None else show_then(call, lease)
+    if call.version >= PAST and call.query(AS_OF) is not None:
+        return show_then(call, lease)
+    found = {each.name: show(lease) for each, show in call.api.lease_fields if call.version >= each.since}
+    return _reply(call, lease, more={name: value for name, value in found.items() if value is not None})
 
 
 def create(call: Call, body: LeaseCreation) -> Reply:
@@ -287,9 +290,11 @@ def _check_maintenance(call: Call, lease: Lease) -> None:
         call.api.policies.require(lease_rules.CHANGE_MAINTENANCE, call.caller, call.caller)
 
 
-def _reply(call: Call, lease: Lease, more: Mapping[str, Any] = NOTHING) -> Reply:
+def _reply(call: Call, lease: Lease, beside: Mapping[str, Any] = NOTHING, more: Mapping[str, Any] = NOTHING) -> Reply:
+    """Return the answer about a lease, with `more` of it, and with what is `beside` it."""
     headers = {"ETag": f'"{lease.generation}"'} if call.version >= ETAGS else {}
-    return Reply({"lease": show_lease(lease, call.service.types, call.version, call.sight), **more}, headers)
+    shown = {**show_lease(lease, call.service.types, call.version, call.sight), **more}
+    return Reply({"lease": shown, **beside}, headers)
 
 
 def _warnings(call: Call, lease: Lease) -> Mapping[str, Any]:

@@ -11,10 +11,9 @@ from leasehold.db.waiting import mark_waiting
 from leasehold.leasing.deciding.decision import Decision
 from leasehold.leasing.waiting.best_effort import plan_window, planned_picks
 from leasehold.leasing.waiting.holds import hold
-from leasehold.leasing.waiting.waiting_list import AFTER_YOU, BEHIND, WaitingList, pools_to_lock
+from leasehold.leasing.waiting.waiting_list import AFTER_YOU, BEHIND, WaitingList, as_waiting, pools_to_lock
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.states import LeaseStatus
-from leasehold.model.terms.waiting import WaitingLease
 from leasehold.model.tries import drawing
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from leasehold.model.errors import NotEnoughError
     from leasehold.model.lease import Lease
     from leasehold.model.placing.draw import DrawPlan
-    from leasehold.model.terms.waiting import Waiting
+    from leasehold.model.terms.waiting import Waiting, WaitingLease
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,7 @@ class Keeping:
 
     @property
     def _as_waiting(self) -> WaitingLease:
-        return WaitingLease(self.lease.id, self.lease.project_id, self.lease.user_id, self.waiting)
+        return as_waiting(self.lease, self.waiting)
 
     def _kept(self, locks: Locks, reason: str, waiting: Waiting, due: datetime, held: Collection[int] = ()) -> Decision:
         """Return that it waits for this reason, and that these resources are held for it."""

@@ -27,13 +27,21 @@ from leasehold.leasing.requests import conditions_asked
 from leasehold.leasing.room.rebinding import Rebinding
 from leasehold.leasing.unit import Joins, Order, run
 from leasehold.leasing.waiting.holds import Draws, draws_of, is_held, let_go
-from leasehold.leasing.waiting.waiting_list import AFTER_YOU, BEHIND, WaitingList, asked_of, pools_to_lock, with_closed
+from leasehold.leasing.waiting.waiting_list import (
+    AFTER_YOU,
+    BEHIND,
+    WaitingList,
+    as_waiting,
+    asked_of,
+    pools_to_lock,
+    with_closed,
+)
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import LeaseholdError
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.reminder import armed
 from leasehold.model.states import EventType
-from leasehold.model.terms.waiting import WaitingLease, window_at
+from leasehold.model.terms.waiting import window_at
 from leasehold.model.tries import called_off, drawing, granted, moved_to, refused, timed_out
 
 if TYPE_CHECKING:
@@ -52,7 +60,7 @@ if TYPE_CHECKING:
     from leasehold.leasing.unit import Unit
     from leasehold.model.lease import Lease
     from leasehold.model.properties import Expression
-    from leasehold.model.terms.waiting import Waiting
+    from leasehold.model.terms.waiting import Waiting, WaitingLease
     from leasehold.model.windows import Window
 
 
@@ -123,7 +131,7 @@ class _Try(Joining):
             raise _NotGrantedError(self.seen.status_reason or "")
         moved = moved_to(self.seen, self.window)
         unit.service.enforcement.check_create(moved, unit.deciding)
-        mine = WaitingLease(moved.id, moved.project_id, moved.user_id, waiting)
+        mine = as_waiting(moved, waiting)
         return _Wanted(moved, mine, pools_to_lock(unit.service, unit.connection, mine))
 
     def decided(self, unit: Unit, locks: Locks, wanted: _Wanted) -> Decision | None:

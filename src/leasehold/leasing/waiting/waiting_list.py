@@ -15,12 +15,12 @@ from leasehold.db.resources.property import private_keys
 from leasehold.db.waiting import MOST, count_granted, waiting_for
 from leasehold.leasing.deciding.decide import Asked, RefusedError, Terms, decide, promised_window, seen_by_users
 from leasehold.leasing.deciding.default_properties import names_properties
-from leasehold.leasing.deciding.waiting_order import ahead_of
+from leasehold.leasing.deciding.waiting_order import OrderGrounds, ReadingOrder, ahead_of
 from leasehold.leasing.sight import closed_names
 from leasehold.leasing.waiting.holds import is_held
 from leasehold.model.errors import LeaseholdError, TakesTooLongError
 from leasehold.model.terms.lead import Lead
-from leasehold.model.terms.waiting import window_at
+from leasehold.model.terms.waiting import AskedPart, WaitingLease, window_at
 from leasehold.resource_types.kind import Explain
 
 if TYPE_CHECKING:
@@ -30,17 +30,24 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.calendar.snapshot import Snapshot
+    from leasehold.leasing.deciding.waiting_order import WaitingOrder
     from leasehold.leasing.locks import Locks
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Pick
     from leasehold.model.budget import Budget
     from leasehold.model.lease import Lease
-    from leasehold.model.terms.waiting import Waiting, WaitingLease
+    from leasehold.model.terms.waiting import Waiting
 
 
 BEHIND = "Other leases that wait come first."
 AFTER_YOU = timedelta(seconds=1)
 """When a lease is tried again that let another one go first."""
+
+
+def as_waiting(lease: Lease, waiting: Waiting) -> WaitingLease:
+    """Return a lease that waits, or is about to, as one of those that an order ranks."""
+    asks = tuple(AskedPart(part.resource_type, part.request, lease.window.duration) for part in lease.reservations)
+    return WaitingLease(lease.id, lease.project_id, lease.user_id, waiting, asks=asks)
 
 
 def asked_of(service: Service, lease: Lease) -> list[Asked]:
@@ -66,9 +73,21 @@ def leases_ahead(service: Service, connection: Connection, lease: WaitingLease) 
     others = [each for each in waiting_for(connection, lease.waiting.pools) if each.id != lease.id]
     if not others:
         return []
-    counts = count_granted(connection, {each.project_id for each in (*others, lease)}, service.now())
-    everyone = [replace(each, granted=counts[each.project_id]) for each in (*others, lease)]
-    return ahead_of(service.waiting_order, everyone, lease.id, MOST)
+    order, everyone = order_of(service, connection, [*others, lease])
+    return ahead_of(order, everyone, lease.id, MOST)
+
+
+def order_of(
+    service: Service, connection: Connection, leases: Sequence[WaitingLease]
+) -> tuple[WaitingOrder, Sequence[WaitingLease]]:
+    """Return the order in which these leases come, and the leases with all that it goes by."""
+    now = service.now()
+    counts = count_granted(connection, {each.project_id for each in leases}, now)
+    everyone = [replace(each, granted=counts[each.project_id]) for each in leases]
+    order = service.waiting_order
+    if isinstance(order, ReadingOrder):
+        order = order.read(OrderGrounds(connection, now, service.settings, service.types), everyone)
+    return order, everyone
 
 
 def pools_to_lock(service: Service, connection: Connection, lease: WaitingLease) -> set[str]:
@@ -135,11 +154,15 @@ def could_have(
     ahead = promised_window(window.start, window.end, now)
     terms = Terms(ahead, window.duration, service.margins, budget, Explain.NOTHING, use_disabled)
     terms = replace(terms, lead=Lead(lease.lead, now))
-    mine = seen_by_users(service.types, snapshots, lease)
-    views = {name: each.among(each.eligible.seen_by(lease.id)) for name, each in mine.items()}
     try:
-        return decide(views, asked, terms), terms
+        return decide(views_of(service, lease, snapshots), asked, terms), terms
     except TakesTooLongError:
         raise
     except (LeaseholdError, RefusedError):
         return None
+
+
+def views_of(service: Service, lease: Lease, snapshots: Mapping[str, Snapshot]) -> dict[str, Snapshot]:
+    """Return the pools as a lease that waits may use them, with what is held for it."""
+    mine = seen_by_users(service.types, snapshots, lease)
+    return {name: each.among(each.eligible.seen_by(lease.id)) for name, each in mine.items()}

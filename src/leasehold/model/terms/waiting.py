@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leasehold.model.windows import Window, from_seconds, to_seconds
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime, timedelta
 
 
@@ -58,10 +59,20 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
+class AskedPart:
+    """What a reservation of a lease that waits asks for, and for how long."""
+
+    resource_type: str
+    request: Mapping[str, Any]
+    lasts: timedelta
+
+
+@dataclass(frozen=True, slots=True)
 class WaitingLease:
     """A lease that waits: what an order of such leases may go by.
 
-    `granted` is how many leases its project has that were granted and are not over.
+    `granted` is how many leases its project has that were granted and are not over. `asks` is what it asks for, where
+    that is at hand: one that begins to wait is not stored yet.
     """
 
     id: str
@@ -69,6 +80,7 @@ class WaitingLease:
     user_id: str
     waiting: Waiting
     granted: int = 0
+    asks: tuple[AskedPart, ...] = ()
 
 
 def window_at(asked: Window, now: datetime) -> Window:

@@ -10,7 +10,7 @@ from leasehold_client.calls.wire import read_time
 from leasehold_client.cli.command.base import Talking, TalkingLister, TalkingShow, attributes, fields
 from leasehold_client.cli.command.part import add_part, asked_part, rows_of
 from leasehold_client.cli.output.columns import Shown
-from leasehold_client.cli.output.shown import NO_END, boots, how_long, show_moment, what, what_of
+from leasehold_client.cli.output.shown import NO_END, boots, how_long, show_both, show_moment, what, what_of
 from leasehold_client.cli.reading import typed
 from leasehold_client.cli.reading.times import PAST_MOMENTS
 
@@ -80,6 +80,9 @@ class ShowLease(TalkingShow):
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         leases, named, moment = self.client.leases, parsed_args.lease, parsed_args.as_of
         found = leases.find(named) if moment is None else leases.get(leases.id_of_any(named), moment)
+        if moment is None and found.waits:
+            # The list in which a name is looked up does not say where the lease stands.
+            found = leases.get(found.id)
         return fields(lease_fields(self, found))
 
 
@@ -96,6 +99,7 @@ def lease_fields(command: Talking, lease: Lease) -> dict[str, object]:
         "id": lease.id,
         "status": lease.status,
         "status_reason": lease.status_reason,
+        "in_line": _in_line(command, lease),
         "what": what(lease),
         "purpose": lease.purpose,
         "start_date": command.moment_and_distance(lease.start),
@@ -114,6 +118,20 @@ def _plain(command: Talking, key: str, value: Any) -> object:
     if key in _TIMES:
         return command.moment_and_distance(read_time(value))
     return Shown(value, json.dumps(value)) if isinstance(value, list | dict) else value
+
+
+def _in_line(command: Talking, lease: Lease) -> Shown | None:
+    """Return where a lease stands that waits, when it is expected to start or why nobody knows, and why there."""
+    found = lease.values.get("in_line")
+    if found is None:
+        return None
+    expected = found["expected_at"]
+    if expected is None:
+        start = f"Nobody knows when it starts: {found['unknown']}"
+    else:
+        moment = show_both(read_time(expected), command.clock.now(), command.clock.zone)
+        start = f"Expected to start {moment}, if this holds: {found['assumes']}"
+    return Shown(found, f"{found['position']}, with {found['ahead']} ahead of it. {start}\n{found['reason']}")
 
 
 def _reservation(number: int, part: Reservation) -> str:

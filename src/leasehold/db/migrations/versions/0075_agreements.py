@@ -8,7 +8,7 @@ from alembic import op
 from leasehold.db.migrations.steps import MOMENT, make_table
 
 revision = "0075"
-down_revision = "0073"
+down_revision = "0074"
 
 
 def upgrade() -> None:

@@ -208,6 +208,13 @@ export type Coming = {
   amount: number;
 };
 
+export type CostAnswer = {
+  unit: string;
+  total: string;
+  passed: string;
+  more: string | null;
+};
+
 export type DeadLetterAnswer = {
   id: string;
   position: number;
@@ -697,6 +704,7 @@ export type LeaseAnswer = {
   reservations: Array<ReservationAnswer>;
   events: Array<EventAnswer>;
   in_line?: InLineAnswer;
+  cost?: CostAnswer;
 };
 
 export type LeaseCreation = {

@@ -90,6 +90,7 @@ def make_app(
         lease_texts=LeaseTexts(),
         additions=parts.additions,
         lease_fields=[(each, each.make(service)) for each in parts.lease_fields],
+        tried_fields=[(each, each.tried(service)) for each in parts.lease_fields if each.tried is not None],
         document=cache(
             partial(openapi.describe, parts.routes, service.types, settings.auth_strategy, parts.lease_fields)
         ),

@@ -64,6 +64,7 @@ class Api:
     document: Callable[[], Mapping[str, Any]]
     additions: Mapping[str, Addition]
     lease_fields: Sequence[tuple[LeaseField, ShowField]] = ()
+    tried_fields: Sequence[tuple[LeaseField, ShowField]] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,12 +18,13 @@ ShowField: TypeAlias = "Callable[[Lease], Any]"
 
 @dataclass(frozen=True, slots=True)
 class LeaseField:
-    """A key of `GET /v1/leases/{lease_id}` from a microversion on, and of no other answer.
+    """A key of `GET /v1/leases/{lease_id}` from a microversion on; with `tried` also of the answer to a dry run.
 
-    `answer` is the type of its value, for the description of the API. `make` is called once for each API.
+    `answer` is the type of its value, for the description of the API. `make` and `tried` are called once for each API.
     """
 
     name: str
     since: Version
     answer: Any
     make: Callable[[Service], ShowField]
+    tried: Callable[[Service], ShowField] | None = None

@@ -178,6 +178,8 @@ HISTORY: Mapping[Version, str] = {
   later, or at its own end. Leases show it, and since when it runs (`taken_back_at`).
 * The answer to POST and PUT of a lease, also of a dry run, has `warnings` if there are any: each with a `code`, a
   `message` and `details`, as an error has them. Such is a lease that its project's own quota does not let it use.
+* Where things have prices (`/v1/prices`), `GET /v1/leases/{lease_id}` and the answer to a dry run show the `cost` of
+  the lease. `/v1/budgets` says how much the leases of a project, or of a member of it, may cost.
 * `GET /v1/leases/{lease_id}` shows where a lease stands that waits (`in_line`): its position, how many are ahead of it
   and why, and when it is expected to start, with what that assumes, or why nobody knows.
 """,

@@ -95,6 +95,18 @@ def test_a_request_beyond_it_is_told_what_would_fit(operator: Client, member: Cl
     assert tried.json["code"] == "leasehold.budget.exceeded"
 
 
+def test_a_dry_run_says_what_it_would_cost_and_the_lease_what_it_costs(operator: Client, member: Client) -> None:
+    tried = member.ask("POST", "/v1/leases", {**LEASE, "dry_run": True}).json["lease"]
+    assert tried["cost"] == {"unit": "EUR", "total": "7.00", "passed": "0.00", "more": "7.00"}
+    made = member.ask("POST", "/v1/leases", LEASE).json["lease"]
+    path = f"/v1/leases/{made['id']}"
+    assert member.ask("GET", path).json["lease"]["cost"] == {**tried["cost"], "more": None}
+    longer = member.ask("PUT", path, {"end_date": "2031-05-01T12:00Z", "dry_run": True}).json["lease"]
+    assert (longer["cost"]["total"], longer["cost"]["more"]) == ("9.00", "2.00")
+    assert "cost" not in member.but(version="1.2").ask("GET", path).json["lease"]
+    assert operator.ask("GET", path).json["lease"]["cost"]["total"] == "7.00"
+
+
 def test_members_make_no_budgets_and_see_their_own_projects(operator: Client, member: Client) -> None:
     budget = made(operator, project_id="other")
     path = f"/v1/budgets/{budget['id']}"

@@ -129,3 +129,4 @@ def test_a_process_that_knows_old_budgets_takes_nothing_of_them(world: World) ->
         other.lease(hosts(1), start=11, end=12)
     delete_budget(world.service, first)
     other.lease(hosts(1), start=11, end=12)
+    other.engine.dispose()

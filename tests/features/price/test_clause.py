@@ -87,6 +87,7 @@ def test_what_was_promised_without_prices_stays_free(tmp_path: Path) -> None:
         priced = world.with_settings(features=PRICED.features)
         longer = amended(priced, lease, end=4)
         assert cost(priced, longer) == "4.00"
+        priced.engine.dispose()
 
 
 def test_what_is_only_tried_or_refused_agrees_to_nothing(world: World) -> None:

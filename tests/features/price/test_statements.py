@@ -41,6 +41,7 @@ def test_statements(database_url: str) -> None:
         without = costs(priced, meter)
         budget(priced, "1000", 0, 10_000)
         with_budget = costs(priced, meter)
+        priced.engine.dispose()
     # MariaDB takes all rows of a decision by one statement, PostgreSQL all new ones.
     more = {"sqlite": [2, 3, 3], "mysql": [1, 2, 2], "postgresql": [1, 3, 3]}[world.engine.dialect.name]
     assert [one - other for one, other in zip(without, plain, strict=True)] == more

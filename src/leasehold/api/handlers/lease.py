@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from leasehold.api.call import Call
+    from leasehold.api.lease_field import LeaseField, ShowField
     from leasehold.api.models.lease import LeaseAmendment, LeaseCreation, LeaseRequest, ReservationChange, SwapRequest
     from leasehold.api.policies.enforcer import Owned
     from leasehold.leasing.service import Service
@@ -94,8 +95,13 @@ def show(call: Call, lease: Lease) -> Reply:
     """Show one lease; from 1.3 on as it was at a moment (`as_of`), also one that was deleted since."""
     if call.version >= PAST and call.query(AS_OF) is not None:
         return show_then(call, lease)
-    found = {each.name: show(lease) for each, show in call.api.lease_fields if call.version >= each.since}
-    return _reply(call, lease, more={name: value for name, value in found.items() if value is not None})
+    return _reply(call, lease, more=_more(call, lease, call.api.lease_fields))
+
+
+def _more(call: Call, lease: Lease, fields: Sequence[tuple[LeaseField, ShowField]]) -> Mapping[str, Any]:
+    """Return what features add to the answer about a lease."""
+    found = {each.name: show(lease) for each, show in fields if call.version >= each.since}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def create(call: Call, body: LeaseCreation) -> Reply:
@@ -307,7 +313,8 @@ def _warnings(call: Call, lease: Lease) -> Mapping[str, Any]:
 def would_be(call: Call, lease: Lease) -> Reply:
     """Answer a dry run: the lease as it would be, and what it would have, as far as the caller may know that."""
     found = show_holdings(lease, list_holdings(call.service, lease, call.sight), call.version)
-    shown = show_lease(lease, call.service.types, call.version, call.sight)
+    lease_shown = show_lease(lease, call.service.types, call.version, call.sight)
+    shown = {**lease_shown, **_more(call, lease, call.api.tried_fields)}
     return Reply({"lease": shown, "reservations": found, **_warnings(call, lease)}, status=HTTPStatus.OK)
 
 

@@ -1,0 +1,94 @@
+"""What a lease costs, in the answer about it and in that to a dry run, from 1.3 on; nothing where it costs nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from typing_extensions import TypedDict
+
+from leasehold.api import versions
+from leasehold.api.lease_field import LeaseField
+from leasehold.db.resources.resource import resources_by_number
+from leasehold.features.price.agreement import NO_AGREEMENT, Has, amount, renewed
+from leasehold.features.price.model import Goods
+from leasehold.features.price.options import PriceSettings
+from leasehold.features.price.store import find_agreement
+from leasehold.features.price.use import agreement_of
+from leasehold.leasing.deciding.allocations import held_by
+from leasehold.model.windows import Window
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from leasehold.api.lease_field import ShowField
+    from leasehold.features.price.agreement import Agreement
+    from leasehold.features.price.model import Prices
+    from leasehold.leasing.service import Service
+    from leasehold.model.lease import Lease
+
+
+class CostAnswer(TypedDict):
+    """What a lease costs, in a `unit`: in all, up to its end, and what of that is for time that has passed.
+
+    `more` is how much more that is than before, in the answer to a dry run; null in any other. Decimals as text.
+    """
+
+    unit: str
+    total: str
+    passed: str
+    more: str | None
+
+
+def _make(service: Service) -> ShowField:
+    prices = service.settings.of(PriceSettings).prices
+
+    def show(lease: Lease) -> CostAnswer | None:
+        found = None if prices is None else agreement_of(service, lease.id)
+        return None if prices is None or found is None else _shown(prices, found, service.now())
+
+    return show
+
+
+def _tried(service: Service) -> ShowField:
+    prices = service.settings.of(PriceSettings).prices
+
+    def show(lease: Lease) -> CostAnswer | None:
+        if prices is None or lease.waits or lease.lent is not None:
+            return None
+        before, after = _agreed(service, prices, lease)
+        shown = _shown(prices, after, service.now())
+        shown["more"] = str(amount(after.hour_seconds() - before.hour_seconds(), prices.places))
+        return shown if after.costs else None
+
+    return show
+
+
+def _agreed(service: Service, prices: Prices, lease: Lease) -> tuple[Agreement, Agreement]:
+    """Return what is agreed about a lease, and what would be about this one, which has what it would get."""
+    now = service.now()
+    numbers = {held.resource_number for part in lease.kept for held in held_by(part, lease)}
+    with service.db.reading() as connection:
+        before = find_agreement(connection, lease.id) or NO_AGREEMENT
+        resources = resources_by_number(connection, numbers)
+    parts = []
+    for part in lease.kept:
+        units = []
+        for held in held_by(part, lease):
+            goods = Goods(part.resource_type, resources[held.resource_number].values.get, held.demand)
+            units.append((prices.quote(goods, now), held.slots))
+        parts.append(Has(part.id, lease.window, units))
+    return before, renewed(before, parts, now)
+
+
+def _shown(prices: Prices, agreed: Agreement, now: datetime) -> CostAnswer:
+    beginning = min([now, *(each.window.start for each in agreed.lines), *(each.due_at for each in agreed.once)])
+    passed = agreed.hour_seconds(Window(beginning, now))
+    return {
+        "unit": prices.unit,
+        "total": str(amount(agreed.hour_seconds(), prices.places)),
+        "passed": str(amount(passed, prices.places)),
+        "more": None,
+    }
+
+
+FIELDS = (LeaseField("cost", versions.V1_3, CostAnswer, _make, _tried),)

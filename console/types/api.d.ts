@@ -973,6 +973,10 @@ export type OneTimeline = {
   timeline: TimelineAnswer;
 };
 
+export type OneUsage = {
+  usage: UsageAnswer;
+};
+
 export type OwnedResourceAnswer = {
   id: string;
   resource_type: string;
@@ -1536,6 +1540,35 @@ export type UnplacedAnswer = {
   lease: Array<number>;
   resource_type: Array<string>;
   amount: Array<number>;
+};
+
+export type UsageAnswer = {
+  from: string;
+  to: string;
+  group_by: string;
+  precision_seconds: number | null;
+  rows: Array<UsageRow>;
+};
+
+export type UsageRow = {
+  resource_type: string | null;
+  unit: string | null;
+  project_id: string | null;
+  user_id: string | null;
+  lease_id: string | null;
+  resource: string | null;
+  day: string | null;
+  promised: number | null;
+  held: number;
+  late: number;
+  active: number;
+  used: number | null;
+  idle: number | null;
+  no_show: number | null;
+  missing: number | null;
+  given_up: number | null;
+  lent: number | null;
+  refused: number | null;
 };
 
 export type VersionAnswer = {
@@ -2675,6 +2708,19 @@ export interface Operations {
     };
     body: undefined;
     answer: OneTimeline;
+  };
+  "GET /v1/usage": {
+    path: {};
+    query: {
+      from?: string;
+      to?: string;
+      group_by?: "project" | "user" | "resource" | "kind" | "lease" | "day";
+      format?: "json" | "csv";
+      project_id?: string;
+      all_projects?: boolean;
+    };
+    body: undefined;
+    answer: OneUsage;
   };
   "GET /versions": {
     path: {};

@@ -27,6 +27,7 @@ NAVIGATION: Mapping[str, Chapters] = {
             "docs/guides/leases-that-recur",
             "docs/guides/lease-templates",
             "docs/guides/what-you-have",
+            "docs/guides/usage-in-hours",
             "docs/guides/what-you-own",
             "docs/guides/how-a-lease-ends",
             "docs/guides/how-you-are-told",

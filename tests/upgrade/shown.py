@@ -39,6 +39,7 @@ NOT_ASKED = {
     "/v1/feeds/{token}.ics": "only who makes a feed is told its token",
     "/v1/audit": "it is about the last round of the audit, which managers make again and again",
     "/v1/refusals": "it counts what the clients are refused",
+    "/v1/usage": "it is a sum up to the present",
     "/v1/forecast": "it counts what the clients have, from the present hour on",
 }
 ALWAYS = {

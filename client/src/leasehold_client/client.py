@@ -31,6 +31,7 @@ from leasehold_client.resource import Resources
 from leasehold_client.series import SeriesCalls
 from leasehold_client.subscription import Subscriptions
 from leasehold_client.template import Templates
+from leasehold_client.usage import Usages
 
 if TYPE_CHECKING:
     from keystoneauth1.session import Session
@@ -73,6 +74,7 @@ class Client:
         self.subscriptions = Subscriptions(transport)
         self.feeds = Feeds(transport)
         self.templates = Templates(transport)
+        self.usage = Usages(transport)
         self.maintenances = Maintenances(transport)
         self.resources = Resources(transport)
         self.owned_resources = OwnedResources(transport)

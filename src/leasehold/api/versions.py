@@ -174,6 +174,8 @@ HISTORY: Mapping[Version, str] = {
   some of them a lease of the project that claims them, a sub-lease, with a `parent_id`. They come back when it ends.
 * `GET /v1/leases/{lease_id}/sub-leases` lists what is lent, `DELETE /v1/leases/{lease_id}/sub-leases/{sub_lease_id}`
   takes it back, and by `POST` administrators lend without an offer.
+* `GET /v1/usage` shows in hours what a project has promised, held, used, left idle and given up, by project, user,
+  resource, kind, lease or day, as JSON or CSV; administrators see that of all projects.
 * `notice_seconds` of a published offer and of what is lent: if it is taken back, the lease that has it ends so much
   later, or at its own end. Leases show it, and since when it runs (`taken_back_at`).
 * The answer to POST and PUT of a lease, also of a dry run, has `warnings` if there are any: each with a `code`, a

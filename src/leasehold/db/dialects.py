@@ -5,7 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import orjson
-from sqlalchemy import JSON, Computed, Text, TypeDecorator, any_, bindparam, cast, func, null, select
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Computed,
+    Text,
+    TypeDecorator,
+    any_,
+    bindparam,
+    cast,
+    extract,
+    func,
+    literal_column,
+    null,
+    select,
+)
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
@@ -81,6 +95,13 @@ class WhereNull(FunctionElement[Any]):
     inherit_cache = True
 
 
+class EpochSeconds(FunctionElement[int]):
+    """A moment in whole seconds since the epoch, rounded down."""
+
+    type = BigInteger()
+    inherit_cache = True
+
+
 def _column(element: FunctionElement[Any]) -> Any:
     (column,) = element.clauses
     return column
@@ -139,6 +160,24 @@ def _named(element: WhereNull, compiler: SQLCompiler, **options: Any) -> str:
 @compiles(WhereNull, "mysql", "mariadb")
 def _left_out(_element: WhereNull, compiler: SQLCompiler, **options: Any) -> str:
     return compiler.process(null(), **options)
+
+
+@compiles(EpochSeconds)
+def _difference(element: EpochSeconds, compiler: SQLCompiler, **options: Any) -> str:
+    since = func.timestampdiff(literal_column("SECOND"), literal_column("'1970-01-01'"), _column(element))
+    return compiler.process(since, **options)
+
+
+@compiles(EpochSeconds, "postgresql")
+def _extracted(element: EpochSeconds, compiler: SQLCompiler, **options: Any) -> str:
+    return compiler.process(cast(func.floor(extract("epoch", _column(element))), BigInteger), **options)
+
+
+@compiles(EpochSeconds, "sqlite")
+def _written(element: EpochSeconds, compiler: SQLCompiler, **options: Any) -> str:
+    # Without the microseconds, which it would round.
+    whole = func.substr(_column(element), 1, 19)
+    return compiler.process(cast(func.strftime("%s", whole), BigInteger), **options)
 
 
 @compiles(Computed, "postgresql", "mysql", "mariadb")

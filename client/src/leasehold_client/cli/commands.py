@@ -17,6 +17,7 @@ from leasehold_client.cli.leases import (
     series,
     sub_lease,
     template,
+    usage,
 )
 from leasehold_client.cli.leases.events import ListEvents
 from leasehold_client.cli.leases.lease_create import CreateLease
@@ -146,6 +147,8 @@ OURS: dict[str, type[Command]] = {
     "power report": power.ShowReport,
     "forecast": forecast.ShowForecast,
     "forecast plot": forecast.PlotForecast,
+    "usage": usage.ShowUsage,
+    "usage plot": usage.PlotUsage,
     "region list": region.ListRegions,
     "region availability": region.ShowInRegions,
     "region search": region.SearchRegions,

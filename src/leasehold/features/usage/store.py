@@ -83,6 +83,7 @@ usage_uses = table(
     Column("starts_at", BigInteger, nullable=False),
     Column("ends_at", BigInteger, nullable=False, index=True),
     Column("seen_at", BigInteger, index=True),
+    Index(None, "reservation_id"),
     Index(None, "project_id", "ends_at"),
     info={RECORD: "ends_at"},
     **COUNTED,

@@ -152,10 +152,13 @@ class Level:
     capacity: int
 
 
-def draw_levels(levels: Sequence[Level], names: Sequence[str], rows: int, style: Style) -> list[str]:
+def draw_levels(
+    levels: Sequence[Level], names: Sequence[str], rows: int, style: Style, limit: str = "capacity"
+) -> list[str]:
     """Return the lines of a chart of so many rows: what is up to each of the heights, and a line at the capacity.
 
-    A column is the most that is asked for in its step, and the least capacity. `names` are what the heights are of.
+    A column is the most that is asked for in its step, and the least capacity. `names` are what the heights are of, and
+    `limit` is what the line is at.
     """
     top = max([1, *(max(*each.heights, each.capacity) for each in levels)])
     label, (start, end) = len(str(top)), (levels[0].start, levels[-1].end)
@@ -169,7 +172,7 @@ def draw_levels(levels: Sequence[Level], names: Sequence[str], rows: int, style:
         # Each row stands for what is above the one below it, up to its number.
         lines.append(f"{top * row // rows:{label}} {cells}".rstrip())
     legend = "  ".join(f"{mark} {name}" for mark, name in zip(marks, names, strict=False))
-    return [*lines, *_wrapped(f"{legend}  {line} capacity; a column is {show_span(step)}", style.width)]
+    return [*lines, *_wrapped(f"{legend}  {line} {limit}; a column is {show_span(step)}", style.width)]
 
 
 def _highest(levels: Sequence[Level], start: datetime, end: datetime) -> tuple[tuple[int, ...], int]:

@@ -63,7 +63,7 @@ def upgrade() -> None:
         sa.Column("starts_at", sa.BigInteger(), nullable=False),
         sa.Column("ends_at", sa.BigInteger(), nullable=False),
         sa.Column("seen_at", sa.BigInteger()),
-        indexes=[["ends_at"], ["seen_at"], ["project_id", "ends_at"]],
+        indexes=[["ends_at"], ["reservation_id"], ["seen_at"], ["project_id", "ends_at"]],
         counted=True,
     )
     make_table(

@@ -1,0 +1,141 @@
+"""GET of the usage of a month by project, with 1,000,000 segments in that month, over HTTP on each database.
+
+Two hosts for each reservation, of 100 projects: each start was late by some seconds, nine of ten used what they held,
+and one of ten was given up early.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
+
+from sqlalchemy import func, insert, literal, select
+
+from bench.client import ISO, Client
+from bench.deployment import running
+from bench.figures import percentile
+from bench.fill import filled
+from bench.row import Row
+from leasehold.db.engine import open_engine, writing
+from leasehold.db.tables import segments
+from leasehold.features.usage.model import Loss
+from leasehold.features.usage.store import poll_of, usage_cursor, usage_losses, usage_terms, usage_uses
+from leasehold.model.resource import HOST
+from leasehold.model.windows import to_seconds
+from tests.servers import KINDS, new_database
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import Connection, Engine, Table
+
+SEGMENTS: Final = 1_000_000
+COPIES: Final = 50
+"""The month is made of so many equal parts, each a copy of the first at a later time."""
+MONTH: Final = 30 * 86_400
+HOSTS: Final = 1_000
+PROJECTS: Final = 100
+LENGTHS: Final = (900, 3_600, 4 * 3_600, 86_400)
+TIMES: Final = 30
+BUDGET_MS: Final = 2_000.0
+CACHE_MB: Final = 1_024
+ADMIN: Final = {
+    "X-User-Id": "admin",
+    "X-Project-Id": "admin",
+    "X-Roles": "admin,member,reader",
+    "OpenStack-API-Version": "reservation 1.3",
+}
+ASKED: Final = {"all projects, by project": {"group_by": "project"}, "all projects, by day": {"group_by": "day"}}
+
+
+def run(*, quick: bool = False) -> list[Row]:
+    """Measure on SQLite, MariaDB and PostgreSQL; quick: a fiftieth of the segments, on SQLite alone."""
+    return [row for kind in (KINDS[:1] if quick else KINDS) for row in measure(kind, 1 if quick else COPIES)]
+
+
+def measure(kind: str, copies: int) -> Iterator[Row]:
+    """Yield the rows of one kind of database."""
+    many = SEGMENTS // COPIES * copies
+    start = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=32)
+    with new_database(kind, cache_mb=CACHE_MB) as url:
+        filled(url, HOSTS)
+        fill_month(url, to_seconds(start), copies)
+        window = {"from": start.strftime(ISO), "to": (start + timedelta(seconds=MONTH)).strftime(ISO)}
+        with running("leasehold-api", database_url=url) as api, Client(api.url, ADMIN) as client:
+            for what, asked in ASKED.items():
+                path = f"/usage?{urlencode({**window, **asked, 'all_projects': 'true'})}"
+                client.ask("GET", path).expect(200)
+                seconds = [client.ask("GET", path).expect(200).seconds for _ in range(TIMES)]
+                name = f"Usage of a month, {many:,} segments, {kind}, {what}"
+                yield Row(f"{name}, p50", 1000 * percentile(seconds, 50), "ms")
+                yield Row(f"{name}, p99", 1000 * percentile(seconds, 99), "ms", BUDGET_MS)
+
+
+def fill_month(url: str, start: int, copies: int) -> None:
+    """Write a month of segments, terms, losses and uses to a database."""
+    engine = open_engine(url)
+    part = MONTH // COPIES
+    with writing(engine) as connection:
+        _fill_part(connection, start, part)
+        for copy in range(1, copies):
+            for table in (segments, usage_terms, usage_losses, usage_uses):
+                _copy(connection, table, copy, part)
+        cursor = {"name": poll_of(HOST), "since": start - MONTH, "position": start + MONTH}
+        connection.execute(insert(usage_cursor), cursor)
+        connection.commit()
+    _know(engine)
+    engine.dispose()
+
+
+def _fill_part(connection: Connection, start: int, part: int) -> None:
+    dice, now = Random(1), datetime.now(UTC)
+    rows: dict[Any, list[dict[str, Any]]] = {table: [] for table in (segments, usage_terms, usage_losses, usage_uses)}
+    for number in range(SEGMENTS // COPIES // 2):
+        begin = start + dice.randrange(part)
+        end = begin + dice.choice(LENGTHS)
+        own = {
+            "lease_id": f"00-lease-{number:027}",
+            "reservation_id": f"00-part-{number:028}",
+            "project_id": f"{number % PROJECTS:032x}",
+            "user_id": f"{number % (10 * PROJECTS):032x}",
+            "resource_type": HOST,
+        }
+        window = {"starts_at": begin, "ends_at": end}
+        known = {"amount": 2, "missing": 0, "delivered_at": begin + 3, "told_at": end, "over_at": end}
+        rows[usage_terms].append({**own, **window, **known})
+        lost = [(Loss.LATE, begin, begin + 3), *([(Loss.GIVEN_UP, end, end + 600)] if number % 10 == 1 else [])]
+        rows[usage_losses] += [
+            {**own, "state": state, "amount": 2, "starts_at": since, "ends_at": until} for state, since, until in lost
+        ]
+        for each in range(2):
+            place = (2 * number + each) % HOSTS
+            held = {**own, "resource_number": place, "resource": f"compute-{place}"}
+            rows[segments].append({**held, **window, "slots": 1, "written_at": now})
+            if number % 10:
+                rows[usage_uses].append({**held, "amount": 1, "starts_at": begin + 60, "ends_at": end - 300})
+    for table, some in rows.items():
+        connection.execute(insert(table), some)
+
+
+def _copy(connection: Connection, table: Table, copy: int, part: int) -> None:
+    """Copy the first part of the month to another place: with other ids, and so much later."""
+    changed: dict[str, Any] = {}
+    for column in table.columns:
+        if column.name in ("lease_id", "reservation_id"):
+            changed[column.name] = literal(f"{copy:02}-") + func.substr(column, 4)
+        elif column.name.endswith("_at") and column.name != "written_at":
+            changed[column.name] = column + copy * part
+        elif column.name not in ("id", "lasts"):
+            changed[column.name] = column
+    first = table.c.lease_id.like("00-%")
+    connection.execute(insert(table).from_select(list(changed), select(*changed.values()).where(first)))
+
+
+def _know(engine: Engine) -> None:
+    """Let the database count its rows, as its own job does on a server that has run for a while."""
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        for table in (segments, usage_terms, usage_losses, usage_uses):
+            word = {"postgresql": "VACUUM ANALYZE", "sqlite": "ANALYZE"}.get(connection.dialect.name, "ANALYZE TABLE")
+            connection.exec_driver_sql(f"{word} {table.name}")

@@ -10,6 +10,7 @@ export default {
   hosts: "Hosts",
   capacity: "Capacity",
   power: "Power",
+  usage: "Usage",
   new_lease: "New lease",
   zone: "Time zone",
   project: "Project",

@@ -44,6 +44,7 @@ from bench import (
     timeline,
     turns,
     upstream,
+    usage,
 )
 from bench.growth import grown
 from bench.machine import MOST_LOAD
@@ -98,6 +99,7 @@ BENCHMARKS = {
     "bystander": Benchmark(bystander.run, 640),
     "memory": Benchmark(memory.run, 40),
     "lists": Benchmark(lists.run, 420),
+    "usage": Benchmark(usage.run, 900),
     "timeline": Benchmark(timeline.run, 120),
     "console": Benchmark(console.run, 120),
     "month": Benchmark(month.run, 20_000),

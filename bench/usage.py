@@ -10,13 +10,14 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
+from uuid import uuid5
 
 from sqlalchemy import func, insert, literal, select
 
 from bench.client import ISO, Client
 from bench.deployment import running
 from bench.figures import percentile
-from bench.fill import filled
+from bench.fill import NAMESPACE, filled
 from bench.row import Row
 from leasehold.db.engine import open_engine, writing
 from leasehold.db.tables import segments
@@ -98,8 +99,8 @@ def _fill_part(connection: Connection, start: int, part: int) -> None:
         own = {
             "lease_id": f"00-lease-{number:027}",
             "reservation_id": f"00-part-{number:028}",
-            "project_id": f"{number % PROJECTS:032x}",
-            "user_id": f"{number % (10 * PROJECTS):032x}",
+            "project_id": uuid5(NAMESPACE, f"project {number % PROJECTS}").hex,
+            "user_id": uuid5(NAMESPACE, f"user {number % (10 * PROJECTS)}").hex,
             "resource_type": HOST,
         }
         window = {"starts_at": begin, "ends_at": end}

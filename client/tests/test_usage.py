@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from client.tests.booking import booked
-from leasehold_client.cli.leases.usage import days_of
+from leasehold_client.cli.capacity.usage import days_of
 from leasehold_client.usage import Usage, UsageRow
 
 if TYPE_CHECKING:

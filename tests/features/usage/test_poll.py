@@ -175,7 +175,11 @@ def test_the_spans_are_the_same_on_each_database_and_of_two_polls_at_a_moment_on
 
 def test_a_job_whose_interval_is_0_is_left_out(world: World) -> None:
     service = world.service
-    assert [(each.name, each.every) for each in jobs(service)] == [("usage", 10.0), ("usage poll", 300.0)]
+    assert [(each.name, each.every) for each in jobs(service)] == [
+        ("usage", 10.0),
+        ("usage poll", 300.0),
+        ("usage gauges", 300.0),
+    ]
     off = service.settings.having(UsageSettings(0, 0))
     assert list(jobs(replace(service, settings=off))) == []
 

@@ -8,17 +8,18 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from leasehold.db.past.record import SegmentFilter, each_segment
+from leasehold.features.usage.metrics import read_amounts
 from leasehold.features.usage.model import Loss
 from leasehold.features.usage.report import Usage, read_usage
 from leasehold.features.usage.sums import DAY, Asked, Group
 from leasehold.model.resource import FLOATING_IP, HOST, MAINTENANCE
 from leasehold.model.windows import from_seconds
 from tests.db.examples import NOW
-from tests.features.usage.records import END, PROMISES, REACH, Promise, Writer, counted
+from tests.features.usage.records import END, PROMISES, REACH, Piece, Promise, Writer, counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,9 +35,7 @@ REFUSED = st.tuples(st.integers(0, 90), st.sampled_from(["demo", "other"]), st.s
 WHOLE = (Group.PROJECT, Group.KIND, Group.DAY)
 Rows = dict[tuple[Any, ...], Usage]
 
-examples = settings(
-    phases=(Phase.generate,), max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+examples = settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def read(db: Database, asked: Asked) -> Rows:
@@ -163,3 +162,18 @@ def test_states_of_a_promise_tile_its_life(db: Database) -> None:
     db.transact(lambda connection: Writer(connection).write([made], {}))
     rows = read(db, Asked(END - REACH, END, END, Group.KIND))
     assert rows[(HOST,)].promised == 1200 + 2 * 3600
+
+
+def test_gauges_are_the_average_of_a_window(db: Database) -> None:
+    piece = Piece(host=0, span=(0, 3 * 3600), slots=2, recorded=1.0, left=False)
+    losses = [(Loss.LATE, 2, (0, 1800)), (Loss.GIVEN_UP, 1, (3600, 3600))]
+    made = Promise("demo", None, HOST, 2, 0, True, None, [piece], losses, [(0, 1, (1800, 3600))])
+    db.transact(lambda connection: Writer(connection).write([made], {}))
+    start = END - REACH
+    with db.reading() as connection:
+        found = read_amounts(connection, Asked(start, start + 3600, END, Group.PROJECT))
+    assert found == {
+        ("demo", HOST, "held"): 2.0,
+        ("demo", HOST, "late"): 1.0,
+        ("demo", HOST, "used"): 0.5,
+    }

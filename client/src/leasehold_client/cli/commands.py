@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leasehold_client.cli.capacity import region
+from leasehold_client.cli.capacity import region, usage
 from leasehold_client.cli.capacity.availability import ListAskable, SearchWindows, ShowAvailability
 from leasehold_client.cli.capacity.calendar import ShowCalendar
 from leasehold_client.cli.leases import (
@@ -17,7 +17,6 @@ from leasehold_client.cli.leases import (
     series,
     sub_lease,
     template,
-    usage,
 )
 from leasehold_client.cli.leases.events import ListEvents
 from leasehold_client.cli.leases.lease_create import CreateLease

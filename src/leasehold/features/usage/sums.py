@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import and_, case, exists, func, select
 
-from leasehold.db.dialects import EpochSeconds
+from leasehold.db.dialects import EpochSeconds, GroupHint
 from leasehold.db.segment import BEGIN, CONTENT, SOURCE
 from leasehold.db.tables import allocations, refusals, segments
 from leasehold.features.usage.model import Loss
@@ -187,7 +187,8 @@ def _each_sum(connection: Connection, some: Iterable[Spans], asked: Asked, *more
             yield from _by_day(connection, each, asked, begin, end, more)
         else:
             keys = [_key(each, name) for name in (*more, *KEYS[asked.group], "resource_type")]
-            query = select(*keys, func.sum(each.amount * (end - begin))).group_by(*keys).limit(MOST + 1)
+            total = func.sum(each.amount * (end - begin))
+            query = select(*keys, total).group_by(_hint(each, asked), *keys).limit(MOST + 1)
             for row in connection.execute(query.select_from(each.source).where(*each.among(asked))):
                 yield tuple(row[:-1]), int(row[-1])
 
@@ -202,7 +203,7 @@ def _by_day(
     keys = [_key(some, name) for name in (*more, "resource_type")]
     days = [(begin - begin % DAY).label("first_day"), (end - 1 - (end - 1) % DAY).label("last_day")]
     of_moments = [func.sum(some.amount * (moment - asked.start)) for moment in (begin, end)]
-    query = select(*keys, *days, func.sum(some.amount), *of_moments).group_by(*keys, *days)
+    query = select(*keys, *days, func.sum(some.amount), *of_moments).group_by(_hint(some, asked), *keys, *days)
     for row in connection.execute(query.select_from(some.source).where(*some.among(asked))):
         key, (first, last, amount, begins, ends) = tuple(row[: len(keys)]), map(int, row[len(keys) :])
         for day in range(first, last + 1, DAY):
@@ -215,6 +216,11 @@ def _by_day(
 def _key(some: Spans, name: str) -> ColumnElement[str]:
     """Return a key to group by: an expression, because MariaDB and SQLite would read all rows in an index's order."""
     return func.coalesce(some.columns[name], "").label(f"of_{name}")
+
+
+def _hint(some: Spans, asked: Asked) -> GroupHint:
+    names = KEYS[asked.group] if asked.group is not Group.DAY else ()
+    return GroupHint(some.columns[(*names, "resource_type")[max(0, len(names) - 1)]])
 
 
 def _added(found: Iterable[tuple[Key, int]]) -> Sums:

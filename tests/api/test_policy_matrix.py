@@ -103,6 +103,7 @@ EXPECTED: Mapping[str, Let] = {
     "leasehold:fillers:get": READERS,
     "leasehold:fillers:post": MEMBERS,
     "leasehold:fillers:delete": MEMBERS,
+    "leasehold:usage:get": READERS,
     "leasehold:prices:get": READERS,
     "leasehold:budgets:get": READERS,
     "leasehold:budgets:post": ADMINS,

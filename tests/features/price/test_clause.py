@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pytest
 
+from leasehold.features.held_offer.use import accept_offer, give_up_offer
+from leasehold.features.price.budget import TooLongToPriceError
+from leasehold.features.price.model import Prices, TimeFactor
+from leasehold.features.price.options import PriceSettings
+from leasehold.features.price.shown import FIELDS
 from leasehold.features.price.store import find_agreement
+from leasehold.features.price.use import settle
 from leasehold.leasing.create import try_creation
 from leasehold.leasing.delete import delete_lease
+from leasehold.leasing.reading.queries import get_lease
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import NotEnoughError
+from leasehold.model.states import LeaseStatus
 from leasehold.model.terms.lease_type import LeaseType
-from tests.factory import DEMO, START, hosts, instances, make_service, run_for, run_until
-from tests.features.price.prices import HOURS, PRICED, agreed, amended, cost
+from leasehold.model.windows import OPEN_END
+from tests.factory import AT_ONCE, DEMO, START, hosts, instances, make_service, run_for, run_until
+from tests.features.price.prices import HOURS, NOW, PRICED, agreed, amended, cost
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,6 +99,49 @@ def test_what_was_promised_without_prices_stays_free(tmp_path: Path) -> None:
         longer = amended(priced, lease, end=4)
         assert cost(priced, longer) == "4.00"
         priced.engine.dispose()
+
+
+def test_a_lease_that_nobody_used_is_settled_after_it_was_ended(world: World) -> None:
+    lease = world.active(hosts(1), start=0, end=5)
+    unused = world.active({**hosts(1), "no_show_seconds": 600}, start=0, end=5)
+    run_for(world, minutes=15)
+    assert get_lease(world.service, unused.id).status is LeaseStatus.TERMINATED
+    before = agreed(world, lease), agreed(world, unused)
+    assert settle(world.service) == 1
+    assert agreed(world, lease) == before[0]
+    assert agreed(world, unused).lines[-1].window.end == world.now().replace(microsecond=0)
+    assert agreed(world, unused).given_up
+    assert settle(world.service) == 0
+
+
+def test_an_offer_that_is_given_up_costs_nothing_but_a_lease_made_of_one_does(world: World) -> None:
+    offer = world.lease(hosts(1), start=1, end=3, hold=HOURS / 12)
+    assert cost(world, offer) == "9.00"
+    give_up_offer(world.service, offer.id)
+    assert cost(world, offer) == "5.00"
+    taken = world.lease(hosts(1), start=1, end=3, hold=HOURS / 12)
+    accept_offer(world.service, taken.id)
+    delete_lease(world.service, taken.id)
+    assert cost(world, taken) == "7.00"
+
+
+def test_a_lease_without_an_end_costs_what_has_passed(world: World) -> None:
+    endless = replace(world.service.settings.leases, open_ended=720 * HOURS)
+    world = world.with_settings(leases=endless)
+    lease = amended(world, world.lease(hosts(1), start=0, end=1), end=OPEN_END, open_ended=True)
+    run_until(world, START + 2 * HOURS)
+    shown = FIELDS[0].make(world.service)(lease)
+    assert shown == {"unit": "EUR", "total": None, "passed": "9.00", "more": None}
+    world.engine.dispose()
+
+
+def test_a_lease_at_prices_by_the_hour_of_the_week_is_not_too_long(tmp_path: Path) -> None:
+    times = (TimeFactor(("mon-fri 08:00-18:00",), Decimal(2)),)
+    by_hour = PriceSettings(Prices("EUR", 2, (replace(NOW, times=times),)))
+    with make_service(tmp_path, settings=AT_ONCE.having(by_hour), hosts=["cmp-01"]) as world:
+        with pytest.raises(TooLongToPriceError, match="its lease may last 1098 days at most"):
+            world.lease(hosts(1), start=0, end=24 * 1099)
+        assert agreed(world, world.lease(hosts(1), start=0, end=24 * 1098)).lines
 
 
 def test_what_is_only_tried_or_refused_agrees_to_nothing(world: World) -> None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import Decimal, localcontext
 from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, TypeAlias
 
-from leasehold.features.price.model import HOUR, NOTHING, ONE
+from leasehold.features.price.model import EXACT, HOUR, NOTHING, ONE, seconds_of, without
 from leasehold.model.windows import Window
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ class Line:
     def hour_seconds(self, within: Window | None = None) -> Decimal:
         """Return what it costs, or the part of it within a window, times 3600."""
         window = self.window if within is None else _common(self.window, within)
-        return NOTHING if window is None else self.units * self.tariff.hour_seconds(window)
+        with localcontext(EXACT):
+            return NOTHING if window is None else self.units * self.tariff.hour_seconds(window)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,24 @@ class Agreement:
     given_up: tuple[Line, ...] = ()
     once: tuple[Once, ...] = ()
 
+    def beside(self, windows: Sequence[Window]) -> Decimal:
+        """Return how much lies beside these windows: hours of each unit at its price, before any factor, times 3600.
+
+        And what is paid once, if none of them has its moment.
+        """
+        with localcontext(EXACT):
+            found = [
+                each.units * each.tariff.hour * seconds_of(without([each.window], windows))
+                for each in (*self.lines, *self.given_up)
+            ]
+            due = [each.amount for each in self.once if not any(one.start <= each.due_at < one.end for one in windows)]
+            return sum([*found, *due], NOTHING)
+
+    @property
+    def by_the_clock(self) -> timedelta:
+        """How long the longest line is whose price depends on the hour."""
+        return max((each.window.duration for each in self.lines if each.tariff.times), default=timedelta(0))
+
     @property
     def costs(self) -> bool:
         """Whether anything of it costs anything."""
@@ -69,9 +88,10 @@ class Agreement:
 
     def hour_seconds(self, within: Window | None = None) -> Decimal:
         """Return what all of it costs, or what falls within a window, times 3600."""
-        due = (each.amount for each in self.once if within is None or within.start <= each.due_at < within.end)
-        lost = (each.hour_seconds(within) * each.tariff.given_up for each in self.given_up)
-        return sum((each.hour_seconds(within) for each in self.lines), NOTHING) + sum(lost, NOTHING) + sum(due, NOTHING)
+        with localcontext(EXACT):
+            due = [each.amount for each in self.once if within is None or within.start <= each.due_at < within.end]
+            lost = [each.hour_seconds(within) * each.tariff.given_up for each in self.given_up]
+            return sum([*(each.hour_seconds(within) for each in self.lines), *lost, *due], NOTHING)
 
 
 NO_AGREEMENT = Agreement()
@@ -221,4 +241,5 @@ def _joined(lines: Sequence[Line]) -> Iterator[Line]:
 
 def amount(hour_seconds: Decimal, places: int) -> Decimal:
     """Return an amount that is given times 3600, rounded once, half to even."""
-    return (hour_seconds / HOUR).quantize(ONE.scaleb(-places), ROUND_HALF_EVEN)
+    with localcontext(EXACT):
+        return (hour_seconds / HOUR).quantize(ONE.scaleb(-places))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from leasehold.features.price.agreement import Agreement, amount
+from leasehold.features.price.model import LONGEST_BY_THE_CLOCK
 from leasehold.model.errors import ForbiddenError
 from leasehold.model.windows import Window
 
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
 
 MICRO: Final = 6
 """Amounts are kept in millionths of the unit, as whole numbers: every database adds these up exactly."""
-MILLION: Final = 10**MICRO
+MOST: Final = 2**62
+"""Millionths: more than any budget may have, and small enough for every database."""
 
 
 def to_micro(value: Decimal) -> int:
@@ -56,12 +59,12 @@ class Budget:
 
     @property
     def left(self) -> int:
-        """What is left of it, in millionths."""
+        """What is left of it, in millionths; below zero if more was agreed before it was made or became smaller."""
         return self.amount - self.encumbered
 
     def share(self, agreed: Agreement) -> int:
         """Return what it pays of an agreement, in millionths, rounded half to even."""
-        return to_micro(amount(agreed.hour_seconds(self.window), MICRO))
+        return min(MOST, to_micro(amount(agreed.hour_seconds(self.window), MICRO)))
 
 
 class BudgetExceededError(ForbiddenError):
@@ -76,6 +79,22 @@ class NoBudgetError(ForbiddenError):
     code = "leasehold.budget.not_covered"
 
 
+class TooLongToPriceError(ForbiddenError):
+    """A lease would be longer than prices are found for that depend on the hour."""
+
+    code = "leasehold.price.too_long"
+
+
+def too_long() -> TooLongToPriceError:
+    """Return the refusal of a lease that is too long for prices that depend on the hour."""
+    days = LONGEST_BY_THE_CLOCK // timedelta(days=1)
+    message = (
+        f"What is asked for costs more at some hours than at others, so its lease may last {days} days at most, and "
+        "has an end; ask for an earlier end_date, and extend the lease later."
+    )
+    return TooLongToPriceError(message, field="end_date", details={"days": days})
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """What an agreement was, and what it becomes."""
@@ -87,13 +106,10 @@ class Change:
         """Return by how much more of a budget is agreed then, in millionths."""
         return budget.share(self.after) - budget.share(self.before)
 
-    def uncovered(self, budgets: Sequence[Budget]) -> Decimal:
-        """Return by how much more costs for times that none of these budgets pays for, times 3600."""
-        return _beside(self.after, budgets) - _beside(self.before, budgets)
-
-
-def _beside(agreed: Agreement, budgets: Sequence[Budget]) -> Decimal:
-    return agreed.hour_seconds() - sum((agreed.hour_seconds(each.window) for each in budgets), Decimal(0))
+    def uncovered(self, budgets: Sequence[Budget]) -> bool:
+        """Say whether more is asked for at times that none of these budgets pays for."""
+        windows = sorted(each.window for each in budgets)
+        return self.after.beside(windows) > self.before.beside(windows)
 
 
 @dataclass(frozen=True, slots=True)

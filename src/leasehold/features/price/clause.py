@@ -61,9 +61,7 @@ class PriceClause:
         known = None if _is_new(decision) else find_agreement(within.connection, lease.id)
         before = _before(decision) if known is None else known
         before = _where_it_is(before, decision)
-        after = self.budgets.take(
-            within.connection, Wish(lease, before, parts, now, free=lease.offered_until is not None)
-        )
+        after = self.budgets.take(within.connection, Wish(lease, before, parts, now, free=_is_offer(decision)))
         if after == known or (known is None and not after.costs):
             return decision
         write = add_agreement if known is None else change_agreement
@@ -99,6 +97,11 @@ def _numbers(lease: Lease | None) -> frozenset[int]:
 def _is_new(decision: Decision) -> bool:
     """Say whether the lease had nothing before, so nothing is agreed about it yet."""
     return decision.before is None or decision.before.waits
+
+
+def _is_offer(decision: Decision) -> bool:
+    """Say whether the lease is an offer that nobody has accepted, which is given up for nothing."""
+    return decision.before is not None and decision.before.status is LeaseStatus.OFFERED
 
 
 def _is_over(lease: Lease) -> bool:

@@ -11,7 +11,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from leasehold.features.price.agreement import renewed
-from leasehold.features.price.budget import Change, Fitting, exceeded, not_covered
+from leasehold.features.price.budget import Change, Fitting, exceeded, not_covered, too_long
+from leasehold.features.price.model import LONGEST_BY_THE_CLOCK
 from leasehold.features.price.store import encumber, find_budgets
 from leasehold.model.windows import from_seconds
 
@@ -57,9 +58,11 @@ class Budgets:
     def take(self, connection: Connection, wish: Wish) -> Agreement:
         """Take what a wish costs from the budgets that pay for it, and return what is agreed then.
 
-        Raises BudgetExceededError and NoBudgetError; then nothing is taken.
+        Raises BudgetExceededError, NoBudgetError and TooLongToPriceError; then nothing is taken.
         """
         after = wish.agreed()
+        if after.by_the_clock > LONGEST_BY_THE_CLOCK:
+            raise too_long()
         if not (after.costs or wish.before.costs):
             return after
         change = Change(wish.before, after)
@@ -74,7 +77,7 @@ class Budgets:
     def _taken(self, connection: Connection, wish: Wish, change: Change, budgets: Sequence[Budget]) -> bool:
         """Take what it costs from all of the budgets or from none; return whether that was possible."""
         scopes = _scopes(wish.lease, budgets)
-        if any(change.uncovered(each) > 0 for each in scopes):
+        if any(map(change.uncovered, scopes)):
             return False
         taken: list[tuple[Budget, int]] = []
         for each in (budget for scope in scopes for budget in scope):
@@ -89,7 +92,7 @@ class Budgets:
     def _refuse(self, wish: Wish, change: Change, budgets: Sequence[Budget]) -> None:
         """Raise the error of a wish that the budgets, which are locked, do not pay for."""
         scopes = _scopes(wish.lease, budgets)
-        uncovered = next((each for each in scopes if change.uncovered(each) > 0), None)
+        uncovered = next(filter(change.uncovered, scopes), None)
         if uncovered is not None:
             raise not_covered(uncovered)
         every = [budget for scope in scopes for budget in scope]

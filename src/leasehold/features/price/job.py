@@ -1,11 +1,11 @@
-"""The job of budgets: what is agreed of new ones is counted once more, when every process knows them."""
+"""The job of prices: leases that ended early are settled, and what is agreed of new budgets is counted once more."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from leasehold.features.price.options import PriceSettings
-from leasehold.features.price.use import recount
+from leasehold.features.price.use import recount, settle
 from leasehold.leasing.turn import Job, Turn
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ BUDGET_LOCK = "budgets"
 
 
 def jobs(service: Service) -> Sequence[Job]:
-    """Count again what is agreed of budgets, where anything has a price."""
+    """Settle and count, where anything has a price."""
     if service.settings.of(PriceSettings).prices is None:
         return []
     turn = Turn.of_one_round(service, BUDGET_LOCK, EVERY)
-    return [Job("budgets", EVERY, lambda _: recount(service), turn)]
+    return [Job("budgets", EVERY, lambda _: (settle(service), recount(service)), turn)]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
+from datetime import timedelta
+from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
@@ -15,8 +16,12 @@ from leasehold.model.windows import Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
+EXACT: Final = Context(prec=80, rounding=ROUND_HALF_EVEN)
+"""Enough digits for all products and sums of what a price list may say: none is ever rounded."""
+LONGEST_BY_THE_CLOCK: Final = timedelta(days=3 * 366)
+"""Hours of the week are found day by day, so nobody asks about more days at prices that depend on them."""
 ONE: Final = Decimal(1)
 NOTHING: Final = Decimal(0)
 HOUR: Final = 3600
@@ -114,14 +119,15 @@ class Tariff:
         """Return how many seconds of a window are at each factor; together they are as long as the window."""
         left, found = [window], list[tuple[Decimal, int]]()
         for each in self.times:
-            before = _seconds(left)
-            left = _without(left, each.within(window, self.zone))
-            found.append((each.factor, before - _seconds(left)))
-        return [(factor, seconds) for factor, seconds in (*found, (ONE, _seconds(left))) if seconds]
+            before = seconds_of(left)
+            left = without(left, each.within(window, self.zone))
+            found.append((each.factor, before - seconds_of(left)))
+        return [(factor, seconds) for factor, seconds in (*found, (ONE, seconds_of(left))) if seconds]
 
     def hour_seconds(self, window: Window) -> Decimal:
         """Return what a window costs, times 3600: that is exact, because nothing is divided."""
-        return self.hour * sum((factor * seconds for factor, seconds in self.seconds(window)), NOTHING)
+        with localcontext(EXACT):
+            return self.hour * sum((factor * seconds for factor, seconds in self.seconds(window)), NOTHING)
 
 
 FREE: Final = Tariff("", NOTHING, ZoneInfo("UTC"))
@@ -148,7 +154,8 @@ class PriceList:
         if rates is None:
             return FREE
         near = sorted((each.less_than, each.factor) for each in self.notices if notice < each.less_than)
-        hour = rates.per_hour(goods.demand) * (near[0][1] if near else ONE)
+        with localcontext(EXACT):
+            hour = rates.per_hour(goods.demand) * (near[0][1] if near else ONE)
         made = partial(Tariff, self.name, hour, self.zone, self.times)
         return made(used=rates.used, flat=rates.flat, given_up=rates.given_up)
 
@@ -183,11 +190,11 @@ def _covers(found: PriceList, moment: datetime) -> bool:
     return found.start <= moment and (found.end is None or moment < found.end)
 
 
-def _seconds(windows: Iterable[Window]) -> int:
+def seconds_of(windows: Iterable[Window]) -> int:
     return sum(each.seconds[1] - each.seconds[0] for each in windows)
 
 
-def _without(windows: Sequence[Window], others: Sequence[Window]) -> list[Window]:
+def without(windows: Sequence[Window], others: Sequence[Window]) -> list[Window]:
     """Return what is left of windows beside others; both are in order, and no two of either meet."""
     found, rest = [], list(reversed(others))
     for each in windows:

@@ -10,7 +10,7 @@ from leasehold.api import versions
 from leasehold.api.lease_field import LeaseField
 from leasehold.db.resources.resource import resources_by_number
 from leasehold.features.price.agreement import NO_AGREEMENT, Has, amount, renewed
-from leasehold.features.price.model import Goods
+from leasehold.features.price.model import LONGEST_BY_THE_CLOCK, Goods
 from leasehold.features.price.options import PriceSettings
 from leasehold.features.price.store import find_agreement
 from leasehold.features.price.use import agreement_of
@@ -30,11 +30,12 @@ if TYPE_CHECKING:
 class CostAnswer(TypedDict):
     """What a lease costs, in a `unit`: in all, up to its end, and what of that is for time that has passed.
 
-    `more` is how much more that is than before, in the answer to a dry run; null in any other. Decimals as text.
+    `total` is null for a lease without an end. `more` is how much more that is than before, in the answer to a dry run;
+    null in any other. Decimals as text.
     """
 
     unit: str
-    total: str
+    total: str | None
     passed: str
     more: str | None
 
@@ -44,7 +45,7 @@ def _make(service: Service) -> ShowField:
 
     def show(lease: Lease) -> CostAnswer | None:
         found = None if prices is None else agreement_of(service, lease.id)
-        return None if prices is None or found is None else _shown(prices, found, service.now())
+        return None if prices is None or found is None else _shown(prices, found, lease, service.now())
 
     return show
 
@@ -56,9 +57,12 @@ def _tried(service: Service) -> ShowField:
         if prices is None or lease.waits or lease.lent is not None:
             return None
         before, after = _agreed(service, prices, lease)
-        shown = _shown(prices, after, service.now())
-        shown["more"] = str(amount(after.hour_seconds() - before.hour_seconds(), prices.places))
-        return shown if after.costs else None
+        if after.by_the_clock > LONGEST_BY_THE_CLOCK or not after.costs:
+            return None
+        shown = _shown(prices, after, lease, service.now())
+        if not lease.open_ended:
+            shown["more"] = str(amount(after.hour_seconds() - before.hour_seconds(), prices.places))
+        return shown
 
     return show
 
@@ -80,12 +84,12 @@ def _agreed(service: Service, prices: Prices, lease: Lease) -> tuple[Agreement, 
     return before, renewed(before, parts, now)
 
 
-def _shown(prices: Prices, agreed: Agreement, now: datetime) -> CostAnswer:
+def _shown(prices: Prices, agreed: Agreement, lease: Lease, now: datetime) -> CostAnswer:
     beginning = min([now, *(each.window.start for each in agreed.lines), *(each.due_at for each in agreed.once)])
     passed = agreed.hour_seconds(Window(beginning, now))
     return {
         "unit": prices.unit,
-        "total": str(amount(agreed.hour_seconds(), prices.places)),
+        "total": None if lease.open_ended else str(amount(agreed.hour_seconds(), prices.places)),
         "passed": str(amount(passed, prices.places)),
         "more": None,
     }

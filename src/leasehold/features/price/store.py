@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import BigInteger, Boolean, Column, Index, String, Text, bindparam, insert, or_, select, update
 
 from leasehold.db.owned import OwnedRows
-from leasehold.db.tables import RECORD, table
+from leasehold.db.tables import RECORD, leases, table
 from leasehold.db.types import UtcDateTime
 from leasehold.features.price.agreement import Agreement, Line, Once
 from leasehold.features.price.budget import Budget
 from leasehold.features.price.model import Tariff, TimeFactor
 from leasehold.model.hours import read_zone
+from leasehold.model.states import LeaseStatus
 from leasehold.model.windows import Window, from_seconds, to_seconds
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ agreements = table(
     Column("user_id", String(255), nullable=False),
     Column("terms", Text, nullable=False),
     Column("changed_at", BigInteger, nullable=False),
-    Column("ends_at", BigInteger, nullable=False),
+    Column("ends_at", BigInteger, nullable=False, index=True),
     info={RECORD: "ends_at"},
 )
 # Amounts are in millionths of the unit of the prices.
@@ -95,8 +96,8 @@ def change_agreement(writes: Writer, lease: Lease, agreed: Agreement, moment: in
 
 
 def _end(agreed: Agreement, moment: int) -> int:
-    """Return when all that it costs is over, in seconds."""
-    return max([moment, *(each.window.seconds[1] for each in (*agreed.lines, *agreed.given_up))])
+    """Return when the last of what is agreed is over, in seconds."""
+    return max([moment, *(each.window.seconds[1] for each in agreed.lines)])
 
 
 def find_budgets(connection: Connection, project_id: str, *, lock: bool = False) -> Sequence[Budget]:
@@ -128,6 +129,13 @@ def outdate_budgets(connection: Connection, project_id: str) -> None:
 def budgets_to_count(connection: Connection, before: datetime) -> Sequence[Budget]:
     """Return the budgets that were made before a moment and have to be counted again."""
     return BUDGETS.read(connection.execute(select(budgets).where(budgets.c.recount, budgets.c.created_at < before)))
+
+
+def over_too_early(connection: Connection, now: datetime) -> Sequence[str]:
+    """Return the leases that are over although something is agreed for a time ahead."""
+    over = or_(leases.c.deleted_at.is_not(None), leases.c.status.in_((LeaseStatus.TERMINATED, LeaseStatus.TERMINATING)))
+    query = select(agreements.c.lease_id).join(leases, leases.c.id == agreements.c.lease_id)
+    return connection.execute(query.where(agreements.c.ends_at > to_seconds(now), over)).scalars().all()
 
 
 def agreements_of(connection: Connection, project_id: str, user_id: str) -> list[Agreement]:

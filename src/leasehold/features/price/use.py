@@ -8,7 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
+from leasehold.db.leases.lease import find_lease
 from leasehold.db.project import enter
+from leasehold.features.price.budget import MOST as MOST_MICRO
 from leasehold.features.price.budget import Budget
 from leasehold.features.price.options import PriceSettings
 from leasehold.features.price.store import (
@@ -18,9 +20,12 @@ from leasehold.features.price.store import (
     find_agreement,
     find_budgets,
     outdate_budgets,
+    over_too_early,
     save_budget,
 )
+from leasehold.leasing.deciding.decision import Decision
 from leasehold.leasing.owned import OwnedItems
+from leasehold.leasing.unit import run
 from leasehold.model.errors import ConflictError, InvalidInputError, NotFoundError, TooManyError
 
 if TYPE_CHECKING:
@@ -32,6 +37,7 @@ if TYPE_CHECKING:
     from leasehold.features.price.agreement import Agreement
     from leasehold.features.price.model import Prices
     from leasehold.leasing.service import Service
+    from leasehold.leasing.unit import Unit
     from leasehold.model.windows import Window
 
 SETTLED: Final = timedelta(seconds=10)
@@ -163,6 +169,31 @@ def recount(service: Service) -> int:
     return len(found)
 
 
+def settle(service: Service) -> int:
+    """Give back what is agreed of leases that ended before their end; return how many of them there were.
+
+    An end that its owner asked for is settled when it is decided; this is for those that Leasehold decides, such as
+    that of a lease that nobody used.
+    """
+    with service.db.reading() as connection:
+        found = over_too_early(connection, service.now())
+    for lease_id in found:
+        run(service, _Settling(lease_id))
+    return len(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Settling:
+    """The use case: nothing changes of the lease, and the clause sees that it is over."""
+
+    lease_id: str
+
+    def __call__(self, unit: Unit) -> Decision | None:
+        lease = find_lease(unit.connection, self.lease_id, lock=True, gone=True)
+        locks = unit.lock(())
+        return None if lease is None else Decision(locks=locks, lease=lease, before=lease)
+
+
 def charged(service: Service, budget: Budget) -> int:
     """Return what of a budget is for time that has passed, in millionths."""
     until = max(budget.starts_at, min(budget.ends_at, service.now()))
@@ -187,7 +218,9 @@ def _recount(seen: Budget, connection: Connection) -> None:
 
 def _counted(connection: Connection, budget: Budget) -> Budget:
     """Return a budget with what is agreed of it."""
-    return replace(budget, encumbered=sum(budget.share(each) for each in _agreed_for(connection, budget)))
+    return replace(
+        budget, encumbered=min(MOST_MICRO, sum(budget.share(each) for each in _agreed_for(connection, budget)))
+    )
 
 
 def _agreed_for(connection: Connection, budget: Budget) -> Sequence[Agreement]:

@@ -21,7 +21,7 @@ def upgrade() -> None:
         sa.Column("terms", sa.Text(), nullable=False),
         sa.Column("changed_at", sa.BigInteger(), nullable=False),
         sa.Column("ends_at", sa.BigInteger(), nullable=False),
-        indexes=[["project_id"]],
+        indexes=[["project_id"], ["ends_at"]],
     )
     make_table(
         "budgets",

@@ -14,7 +14,7 @@ from keystoneauth1.session import Session
 
 from leasehold_client import Client
 from leasehold_client.cli.app import LeaseholdApp
-from tests.processes import BIN, running
+from tests.processes import BIN, Options, running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -104,11 +104,29 @@ def inside(
     root.handlers[:] = handlers
 
 
+PRICES = """
+unit = "EUR"
+[[list]]
+name = "always"
+from = 2020-01-01T00:00:00Z
+[[list.rule]]
+type = "virtual:floatingip"
+hour = "0.5"
+"""
+"""What addresses cost; everything else is free."""
+
+
 @pytest.fixture(scope="session")
 def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a service that asks for no password."""
-    database = f"sqlite:///{tmp_path_factory.mktemp('client')}/leasehold.db"
-    options = {"manager": {"open_ended_seconds": 30 * 86_400}, "filler": {"hosts": 5}}
+    folder = tmp_path_factory.mktemp("client")
+    database = f"sqlite:///{folder}/leasehold.db"
+    (folder / "prices.toml").write_text(PRICES)
+    options: Options = {
+        "manager": {"open_ended_seconds": 30 * 86_400},
+        "filler": {"hosts": 5},
+        "price": {"file": str(folder / "prices.toml")},
+    }
     with running("leasehold-standalone", database_url=database, options=options) as program:
         yield program.url
 

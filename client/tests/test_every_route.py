@@ -55,7 +55,7 @@ def test_every_route_is_reached(
         return said.out
 
     with caplog.at_level(logging.DEBUG):
-        own = (leases, offers, flexible, series, fillers, alarms, subscriptions, feeds, templates, owned)
+        own = (leases, offers, flexible, series, fillers, budgets, alarms, subscriptions, feeds, templates, owned)
         for part in (*own, maintenances, hosts, resources, addresses, operators):
             part(run, client)
     document = requests.get(f"{endpoint}/openapi.json", timeout=10).json()
@@ -161,6 +161,17 @@ def fillers(run: Run, _client: Client) -> None:
     run("filler", "list")
     run("filler", "show", ident)
     run("filler", "delete", "idle")
+
+
+def budgets(run: Run, _client: Client) -> None:
+    """Run the commands of prices and budgets."""
+    run("price", "list")
+    dates = ("--from", "2031-01-01", "--until", "2032-01-01")
+    ident = made(run("budget", "create", "spring", "--for-project", "other", "--amount", "9.5", *dates, *_JSON))
+    run("budget", "list", "--all-projects")
+    run("budget", "show", ident)
+    run("budget", "set", ident, "--amount", "12")
+    run("budget", "delete", ident)
 
 
 def alarms(run: Run, _client: Client) -> None:

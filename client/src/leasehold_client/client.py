@@ -9,6 +9,7 @@ from leasehold_client.alarm import Alarms
 from leasehold_client.allocation import Allocations
 from leasehold_client.audit import Audit
 from leasehold_client.availability import AvailabilityCalls
+from leasehold_client.budget import Budgets, Prices
 from leasehold_client.calls.transport import Transport
 from leasehold_client.event import Events
 from leasehold_client.feed import Feeds
@@ -75,6 +76,8 @@ class Client:
         self.feeds = Feeds(transport)
         self.templates = Templates(transport)
         self.usage = Usages(transport)
+        self.prices = Prices(transport)
+        self.budgets = Budgets(transport)
         self.maintenances = Maintenances(transport)
         self.resources = Resources(transport)
         self.owned_resources = OwnedResources(transport)

@@ -23,7 +23,7 @@ from leasehold_client.cli.leases.lease_create import CreateLease
 from leasehold_client.cli.leases.lease_history import ShowHistory
 from leasehold_client.cli.leases.lease_resources import ListHoldings
 from leasehold_client.cli.notices import alarm, feed, subscription
-from leasehold_client.cli.operators import audit, forecast, maintenance, planned_capacity, power, refusal
+from leasehold_client.cli.operators import audit, budget, forecast, maintenance, planned_capacity, power, refusal
 from leasehold_client.cli.resources import allocation, floating_ip, host, host_property, owned_resource, resource
 
 if TYPE_CHECKING:
@@ -146,6 +146,12 @@ OURS: dict[str, type[Command]] = {
     "power report": power.ShowReport,
     "forecast": forecast.ShowForecast,
     "forecast plot": forecast.PlotForecast,
+    "price list": budget.ListPrices,
+    "budget list": budget.ListBudgets,
+    "budget show": budget.ShowBudget,
+    "budget create": budget.CreateBudget,
+    "budget set": budget.SetBudget,
+    "budget delete": budget.DeleteBudget,
     "usage": usage.ShowUsage,
     "usage plot": usage.PlotUsage,
     "region list": region.ListRegions,

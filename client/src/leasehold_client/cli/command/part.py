@@ -51,6 +51,7 @@ LIST_KEYS: Mapping[str, ListKeys] = {
     "/flexible-leases": ListKeys(sorts=("created_at", "earliest", "latest")),
     "/offers": ListKeys(sorts=("expires_at",)),
     "/series": ListKeys(("name",), sorts=("created_at", "name", "updated_at")),
+    "/budgets": ListKeys(("name",), sorts=("created_at", "name")),
     "/fillers": ListKeys(("name", "state"), sorts=("created_at", "name", "ended_at")),
     "/alarms": ListKeys(("name", "state"), sorts=("created_at", "name", "state", "changed_at", "checked_at")),
     "/subscriptions": ListKeys(

@@ -1,0 +1,92 @@
+"""Prices, and budgets: how much the leases of a project, or of a member of it, may cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from leasehold_client.calls.answer import AnswerModel, read_as
+from leasehold_client.calls.collection import OwnCollection
+from leasehold_client.calls.transport import Calls
+from leasehold_client.calls.wire import read_time, said
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What is paid for resources of a type with these properties, by the list of this name; amounts as they are shown.
+
+    `hour` is for all of a resource or for one slot, `vcpu_hour` and `memory_gib_hour` for what a slot has; `flat` is
+    paid once, and `given_up` is the share for time that is given up.
+    """
+
+    list_name: str
+    unit: str
+    resource_type: str
+    properties: str
+    hour: str
+    vcpu_hour: str
+    memory_gib_hour: str
+    flat: str
+    given_up: str
+
+
+class Prices(Calls):
+    """What resources cost."""
+
+    def list(self) -> Sequence[Price]:
+        """Return the prices that are valid now or later, in the order in which they are looked at."""
+        answer = self._transport.get("/prices")
+        return [
+            Price(
+                list_name=one["name"],
+                unit=answer["unit"],
+                **{name: rule[name] for name in ("resource_type", "properties", "hour", "vcpu_hour")},
+                **{name: rule[name] for name in ("memory_gib_hour", "flat", "given_up")},
+            )
+            for one in answer["price_lists"]
+            for rule in one["rules"]
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Budget(AnswerModel):
+    """A budget over `[start, end)`; `user_id` is None for that of a whole project. Amounts are texts, in its unit."""
+
+    id: str
+    name: str
+    project_id: str
+    user_id: str | None
+    unit: str
+    amount: str
+    encumbered: str
+    charged: str
+    left: str
+    start: datetime
+    end: datetime
+    values: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> Budget:
+        return read_as(cls, values, start=read_time(values["start_date"]), end=read_time(values["end_date"]))
+
+
+class Budgets(OwnCollection[Budget]):
+    """The budgets of the caller's project; by default administrators make them, for any project."""
+
+    PATH, ONE, MANY, NOUN = "/budgets", "budget", "budgets", "budget"
+    THING = Budget
+
+    def create(
+        self, name: str, project_id: str, amount: str, start: datetime, end: datetime, user_id: str | None = None
+    ) -> Budget:
+        """Let the leases of a project, or of a member of it, cost so much between two dates, and no more."""
+        dates = {"start_date": start, "end_date": end}
+        return self._create(said(name=name, project_id=project_id, user_id=user_id, amount=amount, **dates))
+
+    def change(self, ident: str, *, name: str | None, amount: str | None, end: datetime | None) -> Budget:
+        """Give it another name, amount or end; what is None stays."""
+        return self._change(ident, said(name=name, amount=amount, end_date=end))

@@ -1,0 +1,40 @@
+"""Prices and budgets by our command line: a project at the edge of its budget gets what fits, and then a top-up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from client.tests.conftest import Inside
+    from leasehold_client import Client
+
+pytestmark = pytest.mark.slow
+
+ADDRESS = ("--floating-ips", "1")
+
+
+def test_what_things_cost_is_listed(inside: Inside) -> None:
+    (row,) = inside.ok("price", "list", "-f", "json").json
+    assert (row["resource type"], row["hour"], row["unit"]) == ("virtual:floatingip", "0.5", "EUR")
+
+
+def test_a_project_at_the_edge_of_its_budget(inside: Inside, client: Client) -> None:
+    project = inside.ok("lease", "create", "first", *ADDRESS, "--from", "in 1 d", "--for", "1h", "-f", "json").json
+    whose = ("--for-project", project["project_id"], "--from", "2020-01-01", "--until", "2099-01-01")
+    inside.ok("budget", "create", "spring", *whose, "--amount", "2.50")
+    (row,) = inside.ok("budget", "list", "-f", "json").json
+    assert (row["name"], row["left"], row["unit"], row["user"]) == ("spring", "2.000000", "EUR", "")
+    refused = inside("lease", "create", "long", *ADDRESS, "--from", "in 2 d", "--for", "9h")
+    assert refused.status == 1
+    assert "This costs 4.50 EUR, and the budget 'spring' of the project has 2.00 EUR left" in refused.err
+    inside.ok("lease", "create", "short", *ADDRESS, "--from", "in 2 d", "--for", "4h")
+    longer = inside("lease", "set", "short", "--prolong-for", "1h")
+    assert (longer.status, "has 0.00 EUR left" in longer.err) == (1, True)
+    assert "Say what to change: --name, --amount or --until." in inside("budget", "set", "spring").err
+    inside.ok("budget", "set", "spring", "--amount", "3.00")
+    inside.ok("lease", "set", "short", "--prolong-for", "1h")
+    assert client.budgets.find("spring").left == "0.000000"
+    inside.ok("budget", "delete", "spring")
+    assert client.budgets.list() == []

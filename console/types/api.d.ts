@@ -210,7 +210,7 @@ export type Coming = {
 
 export type CostAnswer = {
   unit: string;
-  total: string;
+  total: string | null;
   passed: string;
   more: string | null;
 };

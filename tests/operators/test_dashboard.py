@@ -53,6 +53,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     options: Options = {
         "manager": {"metrics_port": port},
         "delivery": {"http": "true", "allowed_networks": "127.0.0.0/8"},
+        "usage": {"poll_seconds": 1},
     }
     database = f"sqlite:///{tmp_path_factory.mktemp('dashboard')}/leasehold.db"
     with (

@@ -62,6 +62,9 @@ NEWER = {
     r"1\.3 \S+ /.*[/ ](notice_seconds|taken_back_at)(/\w+)?": "1.0.0 has no notices",
     r"1\.3 /v1/fillers /fillers": "1.0.0 has the route",
     r"1\.3 /v1/lease-templates\S* /.*/purpose": "1.0.0 has the key",
+    r"1\.3 /v1/leases/\S+ /lease/in_line/.*": "1.0.0 has the key",
+    r"1\.3 /v1/prices /.*": "1.0.0 has the route",
+    r"1\.3 /v1/budgets /budgets": "1.0.0 has the route",
     r"1\.3 /v1/timeline /timeline/states": "1.0.0 has a state more, the last one",
 }
 """What is otherwise in this version than in the oldest."""

@@ -1,4 +1,4 @@
-"""What leases are for, in the words of their owners, also in the record of what they held."""
+"""What leases are for, in the words of their owners."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ down_revision = "0072"
 
 
 def upgrade() -> None:
-    """Add the columns; what is there already has no purpose."""
-    for table in ("leases", "segments"):
-        add_column(table, sa.Column("purpose", sa.String(255)))
+    """Add the column; what is there already has no purpose."""
+    add_column("leases", sa.Column("purpose", sa.String(255)))
 
 
 def downgrade() -> None:
-    """Remove them, with what was said."""
-    for table in ("segments", "leases"):
-        op.drop_column(table, "purpose")
+    """Remove it, with what was said."""
+    op.drop_column("leases", "purpose")

@@ -7,8 +7,8 @@ from alembic import op
 
 from leasehold.db.migrations.steps import make_table
 
-revision = "0074"
-down_revision = "0073"
+revision = "0075"
+down_revision = "0074"
 
 
 def upgrade() -> None:

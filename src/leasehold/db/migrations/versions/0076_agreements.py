@@ -7,8 +7,8 @@ from alembic import op
 
 from leasehold.db.migrations.steps import MOMENT, make_table
 
-revision = "0075"
-down_revision = "0074"
+revision = "0076"
+down_revision = "0075"
 
 
 def upgrade() -> None:

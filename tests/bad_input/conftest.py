@@ -15,7 +15,7 @@ import pytest
 from leasehold.cloud.sandbox import seed, tables
 from leasehold.features.filler.model import Filler
 from leasehold.features.filler.store import FILLERS
-from tests.bad_input.refusal import NEW, NEWEST, VERSION
+from tests.bad_input.refusal import NEW, NEWEST, PRICED, VERSION
 from tests.bad_input.values import LAYOUT, NEWER, SPANS
 from tests.factory import flavors, floating_ips
 from tests.v1.world import HOST, INSTANCE, MEMBER, NOW, World, plant, world
@@ -187,7 +187,7 @@ def publish(new: World, dates: dict[str, Any]) -> str:
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
     """Return a filled database to copy, and the ids of its rows."""
     path = plant(tmp_path_factory.mktemp("target"))
-    with world(path) as new:
+    with world(path, settings=PRICED) as new:
         return path, fill(new)
 
 
@@ -218,5 +218,5 @@ def copied(prepared: tuple[Path, dict[str, str]], folder: Path) -> Iterator[Targ
     source, places = prepared
     path = folder / "leasehold.db"
     shutil.copyfile(source, path)
-    with world(path, now=LATER) as copy:
+    with world(path, now=LATER, settings=PRICED) as copy:
         yield Target(copy, places, picture(copy))

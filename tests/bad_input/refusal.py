@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from leasehold.cmd.web import ROUTES
+from leasehold.features.price.model import Prices
+from leasehold.features.price.options import PriceSettings
+from tests.factory import AT_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
 
 VERSION = "OpenStack-API-Version"
 LEASES, LEASE = "/v1/leases", "/v1/leases/{lease_id}"
+PRICED = AT_ONCE.having(PriceSettings(Prices("EUR", 2)))
+"""Budgets may be made, although nothing has a price."""
 HOSTS, HOST, PROPERTIES = "/v1/os-hosts", "/v1/os-hosts/{host_id}", "/v1/os-hosts/properties"
 ADDRESSES = "/v1/floatingips"
 CANDIDATES = "/v1/resources/{resource_type}/candidates"

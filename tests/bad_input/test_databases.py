@@ -14,7 +14,7 @@ from sqlalchemy import make_url
 
 from leasehold.cmd.web import ROUTES
 from tests.bad_input.conftest import Target, fill
-from tests.bad_input.refusal import LEASES, VALID, VERSION
+from tests.bad_input.refusal import LEASES, PRICED, VALID, VERSION
 from tests.bad_input.values import PLACES
 from tests.factory import make_schema
 from tests.v1.world import world_at
@@ -44,7 +44,7 @@ texts = st.lists(pieces, min_size=1, max_size=6).map("".join) | st.builds(
 def anywhere(database_url: str) -> Iterator[Target]:
     """Yield a filled service on each database."""
     make_schema(database_url)
-    with world_at(database_url) as made:
+    with world_at(database_url, settings=PRICED) as made:
         yield Target(made, fill(made), {})
 
 

@@ -189,7 +189,7 @@ def test_without_keystone_nothing_is_granted_and_what_asks_for_no_more_is_done(
             assert ask("PUT", f"/leases/{one}", {"end_date": "2040-01-01 11:00"}).status_code == 200
         finally:
             cloud.start_service("keystone")
-        wait_for(lambda: ask("POST", "/leases", {"name": "x", **DATES}).status_code == 201, within=60)
+        wait_for(lambda: ask("POST", "/leases", {"name": "x", **DATES}).status_code == 201, within=240)
 
 
 def _asking(url: str, token: str) -> Any:

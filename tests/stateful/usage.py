@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from leasehold.features.usage.follow import follow
-from leasehold.features.usage.model import promises_of
+from leasehold.features.usage.model import is_over, promises_of
 from leasehold.features.usage.store import terms_of
 from leasehold.leasing.reading import queries
 from leasehold.leasing.reading.event_log import sequence_events
@@ -27,7 +27,10 @@ def mistold(world: World) -> list[str]:
     with world.service.db.reading() as connection:
         known = terms_of(connection, leases)
     now, wrong = to_seconds(world.now()), []
-    for part in (part for lease in leases.values() for part in promises_of(lease)):
+    for lease, part in ((each, part) for each in leases.values() for part in promises_of(each)):
+        if part.id not in known and is_over(lease, part):
+            # Nothing told of it before it was over.
+            continue
         terms, held = known[part.id], Counter[bool]()
         for each in part.allocations:
             held[each.left_at is None and each.window.seconds[0] <= now < each.window.seconds[1]] += each.slots

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 from leasehold.cloud.sandbox import seed
 from leasehold.cmd.web import make_app
 from leasehold.conf.settings import ApiSettings
-from leasehold.features.price.model import Prices
-from leasehold.features.price.options import PriceSettings
 from leasehold.features.registry import all_tables
 from tests.factory import AT_ONCE, Clock, open_service, planted_database, run_for
 from tests.factory import World as Inside
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
 
     from leasehold.cloud.ports import Server
     from leasehold.cloud.sandbox.cloud import SandboxCloud
+    from leasehold.conf.settings import Settings
     from leasehold.leasing.service import Service
 
 NOW = datetime(2031, 5, 1, 9, 30, 40, tzinfo=UTC)
@@ -164,16 +163,16 @@ def plant(folder: Path) -> Path:
 
 
 @contextmanager
-def world(path: Path, *, now: datetime = NOW) -> Iterator[World]:
+def world(path: Path, *, now: datetime = NOW, settings: Settings = AT_ONCE) -> Iterator[World]:
     """Yield a world whose leases and cloud are in a planted SQLite file."""
-    with world_at(f"sqlite:///{path}", now=now) as made:
+    with world_at(f"sqlite:///{path}", now=now, settings=settings) as made:
         yield made
 
 
 @contextmanager
-def world_at(url: str, *, now: datetime = NOW) -> Iterator[World]:
+def world_at(url: str, *, now: datetime = NOW, settings: Settings = AT_ONCE) -> Iterator[World]:
     """Yield a world whose leases and cloud are in a planted database of any kind."""
-    inside = open_service(url, clock=Clock(now), settings=AT_ONCE.having(PriceSettings(Prices("EUR", 2))))
+    inside = open_service(url, clock=Clock(now), settings=settings)
     app = make_app(inside.service, ApiSettings(auth_strategy="none", delete_wait_seconds=0.0))
     yield World(inside, LocalClient(app))
     inside.engine.dispose()

@@ -15,10 +15,11 @@ from leasehold.features.price.options import PriceSettings
 from leasehold.features.price.shown import FIELDS
 from leasehold.features.price.store import find_agreement
 from leasehold.features.price.use import settle
+from leasehold.leasing.amend import try_amendment
 from leasehold.leasing.create import try_creation
 from leasehold.leasing.delete import delete_lease
 from leasehold.leasing.reading.queries import get_lease
-from leasehold.model.draft import LeaseDraft
+from leasehold.model.draft import LeaseChanges, LeaseDraft
 from leasehold.model.errors import NotEnoughError
 from leasehold.model.states import LeaseStatus
 from leasehold.model.terms.lease_type import LeaseType
@@ -96,6 +97,10 @@ def test_what_was_promised_without_prices_stays_free(tmp_path: Path) -> None:
     with make_service(tmp_path, hosts=["cmp-01"]) as world:
         lease = world.lease(hosts(1), start=0, end=2)
         priced = world.with_settings(features=PRICED.features)
+        tried = FIELDS[0].tried
+        assert tried is not None
+        would_be = try_amendment(priced.service, lease.id, LeaseChanges(end=world.hour(4)))
+        assert tried(priced.service)(would_be)["total"] == "4.00"
         longer = amended(priced, lease, end=4)
         assert cost(priced, longer) == "4.00"
         priced.engine.dispose()

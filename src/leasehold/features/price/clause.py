@@ -117,10 +117,12 @@ def _is_moved(decision: Decision) -> bool:
 
 
 def _before(decision: Decision) -> Agreement:
-    """Return the agreement about a lease that has none: what it has costs nothing, as when it was promised."""
-    if decision.before is None or _is_new(decision):
-        return NO_AGREEMENT
-    lease = decision.before
+    """Return the agreement about a lease that has none."""
+    return NO_AGREEMENT if decision.before is None or _is_new(decision) else free_agreement(decision.before)
+
+
+def free_agreement(lease: Lease) -> Agreement:
+    """Return what was agreed about a lease when nothing had a price: what it has costs nothing."""
     parts = [Has(part.id, lease.window, [(_free, slots_of(held_by(part, lease)))]) for part in lease.kept]
     return renewed(NO_AGREEMENT, parts, lease.window.start)
 

@@ -19,12 +19,15 @@ from pathlib import Path
 from bench import month as benchmark
 from bench.month import SEED, rows_of
 from bench.record import Group, Record
-from bench.results import OUT, as_lines, record, write_page_alone
+from bench.results import HERE, as_lines, record, write_page_alone
 from bench.simulation.parts import PARTS
 from bench.simulation.simulation import simulate
 from bench.simulation.source import month
 from bench.swf import TraceError
 from tests.servers import KINDS, new_database
+
+PARTS_KEPT = HERE / "kept"
+"""Where parts are kept, in the repository: all of them take hours, and the page needs all."""
 
 
 def _arguments() -> argparse.Namespace:
@@ -35,7 +38,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=SEED, help="what people and hosts do (default: as the bench)")
     parser.add_argument("--database", choices=KINDS, default="sqlite", help="default sqlite")
     parser.add_argument("--spares", type=int, help="so many idle hosts stay on, in a part in which hosts sleep")
-    parser.add_argument("--keep", action="store_true", help=f"write the figures to {OUT.name}, for --page")
+    parser.add_argument("--keep", action="store_true", help=f"write the figures to {PARTS_KEPT.name}/, for --page")
     parser.add_argument("--page", action="store_true", help="write MONTH.md of the parts that were kept, and the plots")
     args = parser.parse_args()
     try:
@@ -73,7 +76,7 @@ def main() -> int:
 
 
 def _kept(part: str) -> Path:
-    return OUT / f"simulated-{part}.json"
+    return PARTS_KEPT / f"{part}.json"
 
 
 def _write_page() -> int:

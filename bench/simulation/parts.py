@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 SPARES: Final = 8
 """Idle hosts that stay on when hosts sleep."""
-NOW_DAYS: Final = 10
+NOW_DAYS: Final = 5
 """How many days show what spares cost those who ask for now."""
 LOOSE: Final = 0.4
 """The share of those who need not ask for a certain time that ask for a flexible lease, where they know of it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import count
 from pathlib import Path
@@ -45,7 +45,7 @@ LEAD: Final = SLOWEST_DELETION + timedelta(minutes=5)
 GRACE: Final = timedelta(minutes=15)
 SETTINGS: Final = Settings(
     features={PreemptionSettings: PreemptionSettings(GRACE)},
-    leases=LeaseSettings(cleaning_time=CLEANING, lead_time_by_type={HOST: LEAD}),
+    leases=LeaseSettings(cleaning_time=CLEANING, lead_time_by_type={HOST: LEAD}, rebinding_seconds=0.02),
     manager=ManagerSettings(
         health_seconds=300.0,
         failure_grace_seconds=120.0,
@@ -57,9 +57,26 @@ SETTINGS: Final = Settings(
 )
 """Those of an operator who has set the cleaning time, and lets hosts be drawn for leases that wait.
 
-The periodic rounds are rarer than by default: they are most of the work of a simulated quiet night.
+The periodic rounds are rarer than by default: they are most of the work of a simulated quiet night. Moves of other
+leases are looked for in a fifth of the default time: for leases that wait, that was four fifths of a busy day's work.
 """
 ADMIN: Final = ("admin", "operators", "admin,member,reader")
+
+
+STEP: Final = 0.0003
+"""Seconds that a step of a decision is said to take: measured, 0.0002 in the middle and 0.0004 on average."""
+
+
+@dataclass
+class Steps:
+    """A clock for limits of time that goes on with each look at it: in each run a search ends at the same step."""
+
+    seconds: float = 0.0
+
+    def __call__(self) -> float:
+        """Return the seconds, a step later."""
+        self.seconds += STEP
+        return self.seconds
 
 
 class UnexpectedAnswerError(AssertionError):
@@ -131,7 +148,7 @@ def open_site(
         tempfile.TemporaryDirectory(prefix="leasehold-simulation-") as folder,
         make_service(database_url or Path(folder), settings=settings) as plain,
     ):
-        world = plain.with_preemptibles()
+        world = replace(plain, service=replace(plain.service, steady=Steps())).with_preemptibles()
         specs = host_specs(hosts + shared)
         planting.add_hosts(world.engine, specs)
         api = ApiSettings(auth_strategy="none", delete_wait_seconds=0.0)

@@ -13,7 +13,15 @@ from sqlalchemy import delete, insert, update
 from leasehold.db.refusal import add_refusals
 from leasehold.db.tables import allocations, leases, refusals, reservations, resources, segments, tasks
 from leasehold.features.usage.model import Loss
-from leasehold.features.usage.store import poll_of, usage_cursor, usage_losses, usage_terms, usage_uses
+from leasehold.features.usage.store import (
+    PENDING,
+    poll_of,
+    usage_cursor,
+    usage_days,
+    usage_losses,
+    usage_terms,
+    usage_uses,
+)
 from leasehold.features.usage.sums import DAY, Group
 from leasehold.model.refused import Operation, Refused
 from leasehold.model.resource import FLOATING_IP, HOST, MAINTENANCE
@@ -76,6 +84,13 @@ class Promise:
         """When its last event was, and its end: nothing is held after that."""
         told, end = (END - REACH, END + REACH) if self.told is None else of_span(self.told)
         return told, max([end, *(piece.window[1] for piece in self.pieces)])
+
+    @property
+    def over(self) -> int | None:
+        """When it was over: after all that was held, or late."""
+        held = [piece.window[1] for piece in self.pieces]
+        lost = [of_span(span)[1] for _, _, span in self.losses]
+        return min(END, max([END - REACH, *held, *lost])) if self.told is None else None
 
 
 @dataclass(frozen=True)
@@ -195,7 +210,7 @@ class Writer:
     """Writes records to an empty database, of which nothing else has been made."""
 
     def __init__(self, connection: Connection) -> None:
-        for table in (usage_cursor, usage_uses, usage_losses, usage_terms, refusals):
+        for table in (usage_cursor, usage_days, usage_uses, usage_losses, usage_terms, refusals):
             connection.execute(delete(table))
         for table in (allocations, segments, reservations, tasks, leases, resources):
             connection.execute(delete(table))
@@ -253,7 +268,8 @@ class Writer:
             "ends_at": end,
             "delivered_at": told if each.delivered else None,
             "told_at": told,
-            "over_at": END if each.told is None else None,
+            "over_at": each.over,
+            "unused": None if each.uses else PENDING,
             "lender_project_id": each.lender,
         }
         self._rows(usage_terms, [{**own, **known}])

@@ -177,6 +177,7 @@ def test_a_job_whose_interval_is_0_is_left_out(world: World) -> None:
     service = world.service
     assert [(each.name, each.every) for each in jobs(service)] == [
         ("usage", 10.0),
+        ("usage days", 300.0),
         ("usage poll", 300.0),
         ("usage gauges", 300.0),
     ]

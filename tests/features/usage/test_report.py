@@ -15,6 +15,7 @@ from leasehold.db.past.record import SegmentFilter, each_segment
 from leasehold.features.usage.metrics import read_amounts
 from leasehold.features.usage.model import Loss
 from leasehold.features.usage.report import Usage, read_usage
+from leasehold.features.usage.summing import sum_days
 from leasehold.features.usage.sums import DAY, Asked, Group
 from leasehold.model.resource import FLOATING_IP, HOST, MAINTENANCE
 from leasehold.model.windows import from_seconds
@@ -84,6 +85,8 @@ def test_sums_are_as_counted_by_hand(
 
     db.transact(fill)
     rows = read(db, asked)
+    sum_days(db, NOW)
+    assert read(db, asked) == rows
     for name in ("held", "late", *(() if group is Group.RESOURCE else ("missing", "given_up"))):
         assert known(rows, name) == counted(promises, name, asked), name
     if group in WHOLE:
@@ -127,6 +130,7 @@ def test_windows_that_follow_one_another_add_up(
     db: Database, promises: list[Promise], borders: Sequence[int], group: Group, since: int
 ) -> None:
     db.transact(lambda connection: Writer(connection).write(promises, {HOST: since, FLOATING_IP: END - 10 * REACH}))
+    sum_days(db, NOW)
     first, middle, last = borders
     whole, *parts = (
         read(db, Asked(start, end, END, group)) for start, end in ((first, last), (first, middle), (middle, last))

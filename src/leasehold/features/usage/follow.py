@@ -102,6 +102,8 @@ class _Reading:
     types: ResourceTypes
     lenders: Mapping[str, str]
     held: Mapping[str, Sequence[Row[Any]]]
+    closed: int
+    """What an event says counts from this moment on, if it is from before that."""
 
     @classmethod
     def of(cls, types: ResourceTypes, connection: Connection, told: Sequence[Lease]) -> _Reading:
@@ -111,11 +113,13 @@ class _Reading:
             types,
             store.projects_of(connection, lenders) if lenders else {},
             store.held_by(connection, ranged) if ranged else {},
+            store.closed_until(connection),
         )
 
     def terms(self, lease: Lease, part: Reservation, before: Terms | None, moment: int) -> Terms:
         """Return what a state of a lease says of a reservation of it; `before` is what was known."""
         start, end = lease.window.seconds
+        moment = max(moment, self.closed)
         missing = (part.missing or 0) if part.missing_resources else 0
         amount = _asked(self.types, part)
         if amount is None:
@@ -131,7 +135,7 @@ class _Reading:
             starts_at=start,
             ends_at=end,
             # Of a new one all counts from its start, which is cut to its minute.
-            told_at=min(moment, start) if before is None else moment,
+            told_at=max(min(moment, start), self.closed) if before is None else moment,
             delivered_at=moment if part.status is ReservationStatus.ACTIVE else None,
             over_at=moment if is_over(lease, part) else None,
             lender_project_id=None if lease.lent is None else self.lenders.get(lease.lent.lease_id),

@@ -58,8 +58,8 @@ class UsageGauges:
 def read_amounts(connection: Connection, asked: Asked) -> Mapping[tuple[str, str, str], float]:
     """Return the average amounts of a window, by project, resource type and state; nothing where there was none."""
     by_state: dict[str, Mapping[Key, int]] = {
-        "held": sums(connection, held(), asked),
-        "used": sums(connection, used(), asked),
+        "held": sums(connection, held(asked), asked),
+        "used": sums(connection, used(asked), asked),
         **{state.value: lost for state, lost in sums_by_state(connection, losses(asked, *Loss), asked).items()},
     }
     length = asked.end - asked.start

@@ -92,9 +92,11 @@ def _write(
 ) -> None:
     """Write what a poll has found, unless a later one has been written."""
     cursor = store.poll_of(name)
-    before = store.find_progress(connection, cursor, lock=True)
-    if before is not None and before.position >= moment:
+    before, closed = store.find_progress(connection, cursor, lock=True), store.closed_until(connection)
+    if (before is not None and before.position >= moment) or moment < closed:
         return
+    # What was used before then is summed.
+    farthest = min(farthest, moment - closed)
     going_on = store.open_uses(connection, name)
     changed: list[Use] = []
     new: list[dict[str, Any]] = []

@@ -7,10 +7,26 @@ seconds since the epoch, and all spans are half-open. No foreign keys: a row may
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import BigInteger, Column, Index, String, bindparam, case, insert, literal, select, union_all, update
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Index,
+    Integer,
+    String,
+    UniqueConstraint,
+    bindparam,
+    case,
+    insert,
+    literal,
+    select,
+    union_all,
+    update,
+)
 
+from leasehold.db.columns.lasting import lasting
+from leasehold.db.dialects import rows_among
 from leasehold.db.store import GenerationRaceError
 from leasehold.db.tables import RECORD, allocations, leases, table
 from leasehold.db.types import COUNTED, BigKey
@@ -19,7 +35,7 @@ from leasehold.features.usage.model import Loss, Terms, Use
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from sqlalchemy import ColumnElement, CompoundSelect, Connection, Row, Table, Update
+    from sqlalchemy import ColumnElement, CompoundSelect, Connection, Row, Select, Table, Update
 
     from leasehold.features.usage.model import LostSpan
 
@@ -53,9 +69,16 @@ usage_terms = table(
     Column("told_at", BigInteger, nullable=False),
     Column("over_at", BigInteger),
     Column("lender_project_id", String(255), index=True),
+    Column("unused", Integer, server_default="1"),
     Index(None, "over_at", "project_id"),
+    Index(None, "unused", "over_at"),
     info={RECORD: "over_at"},
 )
+
+PENDING: Final = 1
+"""`usage_terms.unused`: nothing was ever found in use, and no sum of a day has that. NULL: something was."""
+SUMMED: Final = 2
+"""`usage_terms.unused`: it is over, nothing was ever found in use, and `usage_days.no_show` has all of it."""
 
 # Closed spans, which never change: `state` is one of `Loss`. One that is given up may lie ahead.
 usage_losses = table(
@@ -66,7 +89,10 @@ usage_losses = table(
     Column("amount", BigInteger, nullable=False),
     Column("starts_at", BigInteger, nullable=False),
     Column("ends_at", BigInteger, nullable=False, index=True),
+    lasting(),
     Index(None, "project_id", "ends_at"),
+    Index(None, "reservation_id"),
+    Index(None, "state", "lasts", "starts_at", "ends_at"),
     info={RECORD: "ends_at"},
     **COUNTED,
 )
@@ -83,14 +109,36 @@ usage_uses = table(
     Column("starts_at", BigInteger, nullable=False),
     Column("ends_at", BigInteger, nullable=False, index=True),
     Column("seen_at", BigInteger, index=True),
+    lasting(),
     Index(None, "reservation_id"),
     Index(None, "project_id", "ends_at"),
+    Index(None, "resource_type", "lasts", "starts_at", "ends_at"),
     info={RECORD: "ends_at"},
     **COUNTED,
 )
 
+SUMS: Final = ("held", "late", "missing", "given_up", "used", "watched", "no_show", "lent")
+"""The columns of `usage_days`: seconds times amounts."""
+
+# Sums of whole days of UTC, which begin at `day`. `lent` is in rows of the lender's project, of no user. What was
+# `watched` is active time in which somebody looked. `no_show` is of reservations that are `SUMMED`, and grows; all else
+# never changes. A day is purged as soon as a part of it is, and then read from the spans that are left.
+usage_days = table(
+    "usage_days",
+    Column("id", BigKey, primary_key=True, autoincrement=True),
+    Column("day", BigInteger, nullable=False),
+    Column("project_id", String(255), nullable=False),
+    Column("user_id", String(255), nullable=False),
+    Column("resource_type", String(66), nullable=False),
+    *(Column(name, BigInteger, nullable=False) for name in SUMS),
+    UniqueConstraint("day", "project_id", "user_id", "resource_type"),
+    info={RECORD: "day"},
+    **COUNTED,
+)
+
 # How far the record has come, by what makes it: `EVENTS` with the position in the event log, and a row for each
-# resource type that is polled with the moment of the last poll. It is complete from the moment `since` on.
+# resource type that is polled with the moment of the last poll. It is complete from the moment `since` on. Nothing
+# before the moment of `CLOSED` is written any more, and the days before that of `DAYS` are summed.
 usage_cursor = table(
     "usage_cursor",
     Column("name", String(80), primary_key=True),
@@ -101,6 +149,8 @@ usage_cursor = table(
 _OWNER = ("lease_id", "reservation_id", "project_id", "user_id", "resource_type")
 EVENTS = "events"
 """The name of the follower's cursor."""
+CLOSED = "closed"
+DAYS = "days"
 
 
 def poll_of(resource_type: str) -> str:
@@ -122,6 +172,18 @@ def find_progress(connection: Connection, name: str, *, lock: bool = False) -> P
     query = select(usage_cursor).where(usage_cursor.c.name == name)
     row = connection.execute(query.with_for_update() if lock else query).first()
     return None if row is None else Progress(row.name, row.since, row.position)
+
+
+def all_progress(connection: Connection) -> dict[str, Progress]:
+    """Return how far all has come, by name, and keep all from going on until the end of the transaction."""
+    rows = connection.execute(select(usage_cursor).order_by(usage_cursor.c.name).with_for_update())
+    return {row.name: Progress(row.name, row.since, row.position) for row in rows}
+
+
+def closed_until(connection: Connection) -> int:
+    """Return the moment before which nothing may be written any more: the sums of days have it, or soon will."""
+    closed = find_progress(connection, CLOSED)
+    return 0 if closed is None else closed.position
 
 
 def save_progress(connection: Connection, before: Progress | None, after: Progress) -> None:
@@ -151,7 +213,9 @@ def terms_of(connection: Connection, lease_ids: Collection[str]) -> dict[str, Te
 
 def save_terms(connection: Connection, before: Mapping[str, Terms], after: Mapping[str, Terms]) -> None:
     """Write what has become known of reservations since `before`."""
-    new = [asdict(each) for ident, each in after.items() if ident not in before]
+    fresh = [each for ident, each in after.items() if ident not in before]
+    used = used_among(connection, [each.reservation_id for each in fresh])
+    new = [{**asdict(each), "unused": None if each.reservation_id in used else PENDING} for each in fresh]
     changed = [asdict(each) for ident, each in after.items() if ident in before and each != before[ident]]
     if new:
         connection.execute(insert(usage_terms), new)
@@ -209,6 +273,19 @@ def save_uses(connection: Connection, uses: Iterable[Use], new: Sequence[Mapping
         connection.execute(_SAVE_USE, rows)
     if new:
         connection.execute(insert(usage_uses), list(new))
+        _note_used(connection, {row["reservation_id"] for row in new})
+
+
+def used_among(connection: Connection, reservation_ids: Collection[str]) -> set[str]:
+    """Return those of some reservations of which something was found in use, as far as the record goes back."""
+    query = select(usage_uses.c.reservation_id).distinct()
+    return {row.reservation_id for row in rows_among(connection, query, query.selected_columns[0], reservation_ids)}
+
+
+def _note_used(connection: Connection, reservation_ids: Collection[str]) -> None:
+    which = (usage_terms.c.reservation_id == bindparam("key"), usage_terms.c.unused == PENDING)
+    rows = [{"key": each} for each in sorted(reservation_ids)]
+    connection.execute(update(usage_terms).where(*which).values(unused=None), rows)
 
 
 _SAVE_USE = _saving(usage_uses, usage_uses.c.id, ("ends_at", "seen_at"))
@@ -224,6 +301,11 @@ def losses_until(now: int) -> CompoundSelect[Any]:
 
     The columns are those of `usage_losses` without `id`. A closed one that is given up may reach beyond the moment.
     """
+    return union_all(select(*(usage_losses.c[name] for name in _SPAN)), *losses_since(now))
+
+
+def losses_since(now: int) -> tuple[Select[Any], Select[Any]]:
+    """Select what has been late, and what has been missing, since the closed losses, as rows of `usage_losses`."""
     begin = case((_OPEN.told_at > _OPEN.starts_at, _OPEN.told_at), else_=_OPEN.starts_at)
     end = case((_OPEN.ends_at < now, _OPEN.ends_at), else_=now)
 
@@ -235,8 +317,7 @@ def losses_until(now: int) -> CompoundSelect[Any]:
         )
         return select(*columns).where(_OPEN.over_at.is_(None), begin < end, amount > 0, *which)
 
-    return union_all(
-        select(*(usage_losses.c[name] for name in _SPAN)),
+    return (
         since(Loss.LATE, _OPEN.amount - _OPEN.missing, _OPEN.delivered_at.is_(None)),
         since(Loss.MISSING, _OPEN.missing),
     )

@@ -38,3 +38,12 @@ def test_a_project_at_the_edge_of_its_budget(inside: Inside, client: Client) -> 
     assert client.budgets.find("spring").left == "0.000000"
     inside.ok("budget", "delete", "spring")
     assert client.budgets.list() == []
+
+
+def test_charges_are_listed_and_exported(inside: Inside) -> None:
+    listed = inside.ok("charge", "list", "-f", "json")
+    assert listed.json == []
+    assert "Nothing is charged yet" in listed.err
+    assert inside.ok("charge", "export").out.startswith("lease_id,reservation_id,project_id")
+    focus = inside.ok("charge", "export", "--as", "focus", "--from", "2 d ago").out
+    assert focus.startswith("BillingAccountId,BillingAccountName")

@@ -258,6 +258,7 @@ def operators(run: Run, _client: Client) -> None:
     run("refusal", "list", "--from", "2 d ago")
     run("forecast", "--for", "2d")
     run("usage", "--from", "2 d ago", "--group-by", "day")
+    run("charge", "list", "--from", "2 d ago")
     run("power", "list")
     run("power", "margin", "list")
     run("power", "report", "--from", "2 d ago")

@@ -189,6 +189,32 @@ export type ChangeAnswer = {
   changes: Array<DifferenceAnswer>;
 };
 
+export type ChargeRow = {
+  lease_id: string;
+  reservation_id: string;
+  project_id: string;
+  user_id: string;
+  resource_type: string;
+  kind: string;
+  price_list: string;
+  from: string;
+  to: string;
+  units: number;
+  hours: number;
+  price: string;
+  amount: string;
+  booked_at: string;
+};
+
+export type ChargesAnswer = {
+  from: string;
+  to: string;
+  closed_until: string | null;
+  unit: string;
+  total: string;
+  rows: Array<ChargeRow>;
+};
+
 export type ClaimCreation = {
   name: string;
   start_date?: string | null;
@@ -1368,6 +1394,10 @@ export type ShelvedAnswer = {
   reason: string | null;
 };
 
+export type SomeCharges = {
+  charges: ChargesAnswer;
+};
+
 export type StepsAnswer = {
   from: Array<string>;
   free: Array<number>;
@@ -1799,6 +1829,19 @@ export interface Operations {
     query: {};
     body: ReserveCreation;
     answer: OneCapacityChange;
+  };
+  "GET /v1/charges": {
+    path: {};
+    query: {
+      from?: string;
+      to?: string;
+      format?: "json" | "csv" | "focus";
+      project_id?: string;
+      lease_id?: string;
+      all_projects?: boolean;
+    };
+    body: undefined;
+    answer: SomeCharges;
   };
   "GET /v1/events": {
     path: {};

@@ -456,10 +456,12 @@ def walk_alarms(walk: Walk) -> None:
 
 
 def walk_budgets(walk: Walk) -> None:
-    """Ask for usage and prices, and every route of budgets."""
+    """Ask for usage, prices and charges, and every route of budgets."""
     hours = walk.ask("GET", "/v1/usage")["usage"]
     assert (hours["group_by"], hours["precision_seconds"]) == ("project", 300.0)
     assert walk.ask("GET", "/v1/prices") == {"unit": "EUR", "places": 2, "price_lists": []}
+    charged = walk.ask("GET", "/v1/charges")["charges"]
+    assert (charged["closed_until"], charged["total"], charged["rows"]) == (None, "0.000000", [])
     path, one = "/v1/budgets", "/v1/budgets/{budget_id}"
     dates = {"start_date": "2031-01-01 00:00", "end_date": "2032-01-01 00:00"}
     body = {"project_id": "demo", "name": "spring", "amount": "9.50", **dates}

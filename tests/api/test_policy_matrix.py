@@ -105,6 +105,7 @@ EXPECTED: Mapping[str, Let] = {
     "leasehold:fillers:delete": MEMBERS,
     "leasehold:usage:get": READERS,
     "leasehold:prices:get": READERS,
+    "leasehold:charges:get": READERS,
     "leasehold:budgets:get": READERS,
     "leasehold:budgets:post": ADMINS,
     "leasehold:budgets:put": ADMINS,

@@ -40,6 +40,7 @@ NOT_ASKED = {
     "/v1/audit": "it is about the last round of the audit, which managers make again and again",
     "/v1/refusals": "it counts what the clients are refused",
     "/v1/usage": "it is a sum up to the present",
+    "/v1/charges": "it is about a window that ends at the present",
     "/v1/forecast": "it counts what the clients have, from the present hour on",
 }
 ALWAYS = {

@@ -11,6 +11,7 @@ from leasehold_client.audit import Audit
 from leasehold_client.availability import AvailabilityCalls
 from leasehold_client.budget import Budgets, Prices
 from leasehold_client.calls.transport import Transport
+from leasehold_client.charge import AllCharges
 from leasehold_client.event import Events
 from leasehold_client.feed import Feeds
 from leasehold_client.filler import Fillers
@@ -76,6 +77,7 @@ class Client:
         self.feeds = Feeds(transport)
         self.templates = Templates(transport)
         self.usage = Usages(transport)
+        self.charges = AllCharges(transport)
         self.prices = Prices(transport)
         self.budgets = Budgets(transport)
         self.maintenances = Maintenances(transport)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from leasehold.enforcement.base import Added
     from leasehold.leasing.deciding.clause import Clause
     from leasehold.leasing.deciding.source import Source
+    from leasehold.leasing.record import Record
     from leasehold.leasing.service import MakeWay, Owns, Service, Words
     from leasehold.leasing.turn import Job
     from leasehold.manager.periodic_thread import PeriodicThread
@@ -57,8 +58,9 @@ class Feature:
     module `mount`, whose `mount` makes what is served beside the routes, and whose `welcome` says where; with `words` a
     module `words`, whose `read_words` is one of `Service.words`; with `sources` a module `source`, whose `SOURCES` are
     some of `Service.sources`; with `ways` a module `ways`, whose `WAYS` are some of `Service.ways`; if it `binds`
-    decisions, a module `clause`, whose `make_clause` makes one of `Service.clauses`; if it `owns` what
-    reservations have in the cloud, the `owners` of its module `store` are some of `Service.owns`; if it `shows` more of
+    decisions, a module `clause`, whose `make_clause` makes one of `Service.clauses`; if it `records` what became of
+    promises, a module `record`, whose `make_record` makes one of `Service.records`; if it `owns` what reservations
+    have in the cloud, the `owners` of its module `store` are some of `Service.owns`; if it `shows` more of
     a lease, a module `shown`, whose `FIELDS` are keys of the answer about one; if it `hears`, a
     module `delays`, whose `DelayCounts` are some of `Service.listeners`; with `command` a module `command`, whose
     `add_command` adds one to `leasehold-manage`. Each is loaded only by the processes that use it: the shapes of
@@ -83,6 +85,7 @@ class Feature:
     owns: bool = False
     enforces: bool = False
     shows: bool = False
+    records: bool = False
     connections: Callable[[Settings], int] = _none
 
     def routes(self) -> Sequence[Route]:
@@ -135,6 +138,11 @@ class Feature:
     def clauses(self, settings: Settings) -> Sequence[Clause]:
         """Return what looks at each decision before it is written; nothing where that has nothing to do."""
         made: Clause | None = self._module("clause").make_clause(settings) if self.binds else None
+        return () if made is None else (made,)
+
+    def recorded(self, settings: Settings) -> Sequence[Record]:
+        """Return what it has recorded of what became of promises; nothing where it does not."""
+        made: Record | None = self._module("record").make_record(settings) if self.records else None
         return () if made is None else (made,)
 
     def owning(self) -> Sequence[Owns]:

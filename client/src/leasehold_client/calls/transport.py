@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from keystoneauth1.session import Session
+    from requests import Response
 
 SERVICE_TYPE = "reservation"
 VERSION = "1.3"
@@ -61,6 +62,10 @@ class Transport:
         more = _PATIENT if patient or self._patient else {}
         return self._send("GET", path, params=dict(query or {}), **more)
 
+    def get_text(self, path: str, query: Mapping[str, Any]) -> str:
+        """Return what is at this path, which begins after `/v1`, as it is written."""
+        return self._answer("GET", path, params=dict(query)).text
+
     def post(self, path: str, body: Mapping[str, Any], *, key: str | None = None) -> dict[str, Any]:
         """Return the answer; requests with the same `key` are done once, however often they are sent."""
         return self._send("POST", path, json=dict(body), headers=_once(key))
@@ -76,16 +81,21 @@ class Transport:
         self._send("DELETE", path)
 
     def _send(self, method: str, path: str, headers: Mapping[str, str] | None = None, **request: Any) -> dict[str, Any]:
+        answer = self._answer(method, path, headers, **request)
+        try:
+            read: dict[str, Any] = answer.json() if answer.content else {}
+        except ValueError:
+            raise UnreachableError(f"{self._endpoint} does not answer in JSON. Is the endpoint right?") from None
+        return read
+
+    def _answer(self, method: str, path: str, headers: Mapping[str, str] | None = None, **request: Any) -> Response:
         try:
             headers = {**(headers or {}), _HEADER: f"{SERVICE_TYPE} {VERSION}"}
             root = self._root()
             # A redirect would carry the token to whatever place it names.
-            answer = self._adapter.request(
+            answer: Response = self._adapter.request(
                 path, method, headers=headers, endpoint_override=root, redirect=False, **request
             )
-            if answer.is_redirect:
-                raise UnreachableError(_led_away(root, answer.headers["Location"]))
-            read: dict[str, Any] = answer.json() if answer.content else {}
         except HttpError as error:
             raise _refused(error) from None
         except ConnectFailure:
@@ -93,9 +103,9 @@ class Transport:
             raise UnreachableError(message) from None
         except ClientException as error:
             raise UnreachableError(f"The service cannot be used: {error}") from None
-        except ValueError:
-            raise UnreachableError(f"{self._endpoint} does not answer in JSON. Is the endpoint right?") from None
-        return read
+        if answer.is_redirect:
+            raise UnreachableError(_led_away(root, answer.headers["Location"]))
+        return answer
 
     def _root(self) -> str:
         """Return the URL of `/v1`: a catalog may name it or the root of the service."""

@@ -23,7 +23,16 @@ from leasehold_client.cli.leases.lease_create import CreateLease
 from leasehold_client.cli.leases.lease_history import ShowHistory
 from leasehold_client.cli.leases.lease_resources import ListHoldings
 from leasehold_client.cli.notices import alarm, feed, subscription
-from leasehold_client.cli.operators import audit, budget, forecast, maintenance, planned_capacity, power, refusal
+from leasehold_client.cli.operators import (
+    audit,
+    budget,
+    charge,
+    forecast,
+    maintenance,
+    planned_capacity,
+    power,
+    refusal,
+)
 from leasehold_client.cli.resources import allocation, floating_ip, host, host_property, owned_resource, resource
 
 if TYPE_CHECKING:
@@ -147,6 +156,8 @@ OURS: dict[str, type[Command]] = {
     "forecast": forecast.ShowForecast,
     "forecast plot": forecast.PlotForecast,
     "price list": budget.ListPrices,
+    "charge list": charge.ListCharges,
+    "charge export": charge.ExportCharges,
     "budget list": budget.ListBudgets,
     "budget show": budget.ShowBudget,
     "budget create": budget.CreateBudget,

@@ -15,7 +15,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, TypeAlias
 
 from leasehold.features.price.model import EXACT, HOUR, NOTHING, ONE, seconds_of, without
-from leasehold.model.windows import Window
+from leasehold.model.windows import EPOCH, Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from leasehold.features.price.model import Tariff
 
 
+MINUTE = timedelta(minutes=1)
 Quote: TypeAlias = "Callable[[timedelta], Tariff]"
 
 
@@ -38,7 +39,7 @@ class Line:
 
     def hour_seconds(self, within: Window | None = None) -> Decimal:
         """Return what it costs, or the part of it within a window, times 3600."""
-        window = self.window if within is None else _common(self.window, within)
+        window = self.window if within is None else common(self.window, within)
         with localcontext(EXACT):
             return NOTHING if window is None else self.units * self.tariff.hour_seconds(window)
 
@@ -54,9 +55,10 @@ class Once:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What a lease costs: its lines, in the order in which they were promised, and what is paid once.
+    """What a lease costs at most: its lines, in the order in which they were promised, and what is paid once.
 
-    Time that was given up has lines of its own, which cost the share that the tariff says, and never change.
+    If an hour that is used costs more than one that is not, all of it counts as used. Time that was given up has lines
+    of its own, which cost the share that the tariff says, and never change.
     """
 
     lines: tuple[Line, ...] = ()
@@ -91,10 +93,30 @@ class Agreement:
         with localcontext(EXACT):
             due = [each.amount for each in self.once if within is None or within.start <= each.due_at < within.end]
             lost = [each.hour_seconds(within) * each.tariff.given_up for each in self.given_up]
-            return sum([*(each.hour_seconds(within) for each in self.lines), *lost, *due], NOTHING)
+            most = [each.hour_seconds(within) * each.tariff.most for each in self.lines]
+            return sum([*most, *lost, *due], NOTHING)
+
+    @property
+    def last(self) -> datetime:
+        """The moment after which nothing is agreed."""
+        ends = [*(each.window.end for each in (*self.lines, *self.given_up)), *(each.due_at for each in self.once)]
+        return max(ends, default=EPOCH)
 
 
 NO_AGREEMENT = Agreement()
+
+
+def placed(agreed: Agreement, start: datetime) -> Agreement:
+    """Return an agreement whose lines begin with their lease, which Leasehold may have moved.
+
+    One that was promised from now on begins within the minute after its start.
+    """
+    first = min((each.window.start for each in agreed.lines), default=start)
+    by = start - first
+    if -MINUTE < by <= timedelta(0):
+        return agreed
+    lines = (replace(each, window=Window(each.window.start + by, each.window.end + by)) for each in agreed.lines)
+    return replace(agreed, lines=tuple(lines))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +179,10 @@ def _kept(lines: Sequence[Line], has: Has, now: datetime) -> list[Line]:
     kept: list[Line] = []
     ahead: list[Line] = []
     for each in lines:
-        past = _common(each.window, Window(min(each.window.start, now), now))
+        past = common(each.window, Window(min(each.window.start, now), now))
         if past is not None:
             kept.append(replace(each, window=past))
-        rest = _common(each.window, _ahead(has.window, now))
+        rest = common(each.window, _ahead(has.window, now))
         if rest is None:
             continue
         for piece, others in _pieces(ahead, rest):
@@ -206,7 +228,8 @@ def _ahead(window: Window, now: datetime) -> Window:
     return Window(start, max(start, window.end))
 
 
-def _common(one: Window, other: Window) -> Window | None:
+def common(one: Window, other: Window) -> Window | None:
+    """Return the time that is in both windows; None: there is none."""
     start, end = max(one.start, other.start), min(one.end, other.end)
     return Window(start, end) if start < end else None
 

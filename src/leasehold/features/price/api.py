@@ -13,7 +13,7 @@ from leasehold.api.models.base import answer
 from leasehold.api.policies.base import READER_OR_ADMIN, Rule
 from leasehold.api.route import V1_3
 from leasehold.api.views.shown import shown
-from leasehold.features.price import budget_routes
+from leasehold.features.price import budget_routes, charge_routes
 from leasehold.features.price.model import Rates
 from leasehold.features.price.options import PriceSettings
 
@@ -110,4 +110,4 @@ def _rule(found: PriceRule) -> PriceRuleAnswer:
     return shown(PriceRuleAnswer, found, **rates)
 
 
-ROUTES = (V1_3("GET", _PATH, list_prices, (GET,), None, PriceLists), *budget_routes.ROUTES)
+ROUTES = (V1_3("GET", _PATH, list_prices, (GET,), None, PriceLists), *budget_routes.ROUTES, *charge_routes.ROUTES)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from leasehold.features.price.agreement import NO_AGREEMENT, Agreement, Has, renewed
+from leasehold.features.price.agreement import NO_AGREEMENT, Agreement, Has, placed, renewed
 from leasehold.features.price.encumbering import Budgets, Wish
 from leasehold.features.price.model import FREE, Goods
 from leasehold.features.price.options import PriceSettings
@@ -15,7 +15,7 @@ from leasehold.leasing.deciding.allocations import held_by
 from leasehold.model.actor import actor_of
 from leasehold.model.allocation import slots_of
 from leasehold.model.states import LeaseStatus
-from leasehold.model.windows import Window, to_seconds
+from leasehold.model.windows import to_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -60,7 +60,8 @@ class PriceClause:
             return decision
         known = None if _is_new(decision) else find_agreement(within.connection, lease.id)
         before = _before(decision) if known is None else known
-        before = _where_it_is(before, decision)
+        if decision.before is not None:
+            before = placed(before, decision.before.window.start)
         after = self.budgets.take(within.connection, Wish(lease, before, parts, now, free=_is_offer(decision)))
         if after == known or (known is None and not after.costs):
             return decision
@@ -125,17 +126,6 @@ def free_agreement(lease: Lease) -> Agreement:
     """Return what was agreed about a lease when nothing had a price: what it has costs nothing."""
     parts = [Has(part.id, lease.window, [(_free, slots_of(held_by(part, lease)))]) for part in lease.kept]
     return renewed(NO_AGREEMENT, parts, lease.window.start)
-
-
-def _where_it_is(known: Agreement, decision: Decision) -> Agreement:
-    """Return an agreement whose lines begin with their lease, which may have been moved before it began."""
-    if decision.before is None or not known.lines or decision.before.window.start <= decision.locks.now:
-        return known
-    by = decision.before.window.start - min(each.window.start for each in known.lines)
-    if not by:
-        return known
-    moved = (replace(each, window=Window(each.window.start + by, each.window.end + by)) for each in known.lines)
-    return replace(known, lines=tuple(moved))
 
 
 def _free(_notice: timedelta) -> Tariff:

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from leasehold.features.price.model import NoticeFactor, PriceList, Prices, Rates, Rule, TimeFactor, overlapping
+from leasehold.features.price.model import (
+    PROVIDER,
+    NoticeFactor,
+    PriceList,
+    Prices,
+    Rates,
+    Rule,
+    TimeFactor,
+    overlapping,
+)
 from leasehold.model.errors import LeaseholdError
 from leasehold.model.hours import EXAMPLE, Hours, read_zone
 from leasehold.model.properties import parse
@@ -137,8 +146,15 @@ class _List(_Model):
         )
 
 
+class _Billed(_Model):
+    currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")]
+    per_unit: Annotated[Decimal, _Number, Field(gt=0, max_digits=MOST_DIGITS, decimal_places=MOST_PLACES)]
+
+
 class _File(_Model):
     unit: _Name
+    provider: _Name = PROVIDER
+    billed: _Billed | None = None
     places: Annotated[int, Field(ge=0, le=MOST_PLACES)] = 2
     lists: Annotated[list[_List], Field(min_length=1, alias="list")]
 
@@ -156,7 +172,8 @@ def read_prices(path: Path) -> Prices:
     except ValueError as error:
         raise PriceFileError(f"{path}: {error}.") from error
     _check(path, lists)
-    return Prices(found.unit, found.places, lists)
+    billed = None if found.billed is None else (found.billed.currency, found.billed.per_unit)
+    return Prices(found.unit, found.places, lists, found.provider, billed)
 
 
 def _check(path: Path, lists: Sequence[PriceList]) -> None:

@@ -24,6 +24,7 @@ LONGEST_BY_THE_CLOCK: Final = timedelta(days=3 * 366)
 """Hours of the week are found day by day, so nobody asks about more days at prices that depend on them."""
 ONE: Final = Decimal(1)
 NOTHING: Final = Decimal(0)
+PROVIDER: Final = "The operators of this cloud"
 HOUR: Final = 3600
 """Seconds."""
 VCPUS: Final = ("VCPU", "PCPU")
@@ -47,8 +48,9 @@ class Goods:
 class Rates:
     """What one hour costs: of the whole resource or of one slot, of each vCPU and of each GiB of memory of a slot.
 
-    Each counts `used` times where something of the owner runs. `flat` is paid once for each resource or slot, when it
-    is promised. `given_up` is the share, from 0 to 1, that is paid for the time that an owner gives up.
+    Each counts `used` times where something of the owner runs, as far as somebody looks. `flat` is paid once for each
+    resource or slot, when it is promised. `given_up` is the share, from 0 to 1, that is paid for the time that an owner
+    gives up.
     """
 
     hour: Decimal = NOTHING
@@ -115,14 +117,23 @@ class Tariff:
     flat: Decimal = NOTHING
     given_up: Decimal = NOTHING
 
+    @property
+    def most(self) -> Decimal:
+        """How many times the price of an hour is paid at most, used or not."""
+        return max(ONE, self.used)
+
+    def pieces(self, window: Window) -> list[tuple[Decimal, list[Window]]]:
+        """Return the parts of a window at each factor, in order; together they are the window."""
+        left, found = [window], list[tuple[Decimal, list[Window]]]()
+        for each in self.times:
+            rest = without(left, each.within(window, self.zone))
+            found.append((each.factor, without(left, rest)))
+            left = rest
+        return [(factor, parts) for factor, parts in (*found, (ONE, left)) if parts]
+
     def seconds(self, window: Window) -> list[tuple[Decimal, int]]:
         """Return how many seconds of a window are at each factor; together they are as long as the window."""
-        left, found = [window], list[tuple[Decimal, int]]()
-        for each in self.times:
-            before = seconds_of(left)
-            left = without(left, each.within(window, self.zone))
-            found.append((each.factor, before - seconds_of(left)))
-        return [(factor, seconds) for factor, seconds in (*found, (ONE, seconds_of(left))) if seconds]
+        return [(factor, seconds) for factor, parts in self.pieces(window) if (seconds := seconds_of(parts))]
 
     def hour_seconds(self, window: Window) -> Decimal:
         """Return what a window costs, times 3600: that is exact, because nothing is divided."""
@@ -162,11 +173,17 @@ class PriceList:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """All lists, oldest first, none beside another; the unit of amounts, and to how many decimals they are shown."""
+    """All lists, oldest first, none beside another; the unit of amounts, and to how many decimals they are shown.
+
+    `provider` is who sends the bills, and `billed` the currency of these with how much of it a unit is; None: the unit
+    is a currency.
+    """
 
     unit: str
     places: int
     lists: tuple[PriceList, ...] = ()
+    provider: str = PROVIDER
+    billed: tuple[str, Decimal] | None = None
 
     def at(self, moment: datetime) -> PriceList | None:
         """Return the list by which something is promised at a moment; None: it costs nothing."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,16 +19,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PriceSettings:
-    """The price lists; None: there are none."""
+    """The price lists; None: there are none. Charges are made for each `period`, which divides a day."""
 
     prices: Prices | None = None
+    period: timedelta = timedelta(days=1)
 
 
 def _read(group: Any) -> PriceSettings:
+    period = timedelta(hours=int(group.period_hours))
     if not group.file:
-        return PriceSettings()
+        return PriceSettings(period=period)
     try:
-        return PriceSettings(read_prices(Path(group.file)))
+        return PriceSettings(read_prices(Path(group.file)), period)
     except PriceFileError as error:
         raise unusable(f"[price] file: {error}") from error
 
@@ -39,7 +42,13 @@ OPTIONS = Options(
             "file",
             default="",
             help="The file with the price lists (TOML); empty: nothing has a price. It is read at the start.",
-        )
+        ),
+        cfg.StrOpt(
+            "period_hours",
+            choices=["1", "2", "3", "4", "6", "8", "12", "24"],
+            default="24",
+            help="Charges are made for each period of so many hours that is over; the periods begin at midnight, UTC.",
+        ),
     ],
     PriceSettings,
     _read,

@@ -10,12 +10,13 @@ from leasehold.api import versions
 from leasehold.api.lease_field import LeaseField
 from leasehold.db.leases.lease import find_lease
 from leasehold.db.resources.resource import resources_by_number
-from leasehold.features.price.agreement import NO_AGREEMENT, Has, amount, renewed
+from leasehold.features.price.agreement import NO_AGREEMENT, Has, amount, placed, renewed
+from leasehold.features.price.budget import from_micro
+from leasehold.features.price.charge_store import beside_of
 from leasehold.features.price.clause import free_agreement
-from leasehold.features.price.model import LONGEST_BY_THE_CLOCK, Goods
+from leasehold.features.price.model import HOUR, LONGEST_BY_THE_CLOCK, Goods
 from leasehold.features.price.options import PriceSettings
 from leasehold.features.price.store import find_agreement
-from leasehold.features.price.use import agreement_of
 from leasehold.leasing.deciding.allocations import held_by
 from leasehold.model.windows import Window
 
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 class CostAnswer(TypedDict):
     """What a lease costs, in a `unit`: in all, up to its end, and what of that is for time that has passed.
 
-    `total` is null for a lease without an end. `more` is how much more that is than before, in the answer to a dry run;
+    Time counts at the most that it may cost, until what was used, late or missing is charged. `total` is null for a
+    lease without an end. `more` is how much more that is than before, in the answer to a dry run;
     null in any other. Decimals as text.
     """
 
@@ -46,8 +48,12 @@ def _make(service: Service) -> ShowField:
     prices = service.settings.of(PriceSettings).prices
 
     def show(lease: Lease) -> CostAnswer | None:
-        found = None if prices is None else agreement_of(service, lease.id)
-        return None if prices is None or found is None else _shown(prices, found, lease, service.now())
+        if prices is None:
+            return None
+        with service.db.reading() as connection:
+            found = find_agreement(connection, lease.id)
+            less = 0 if found is None else beside_of(connection, lease.id)
+        return None if found is None else _shown(prices, found, lease, service.now(), less)
 
     return show
 
@@ -83,16 +89,20 @@ def _agreed(service: Service, prices: Prices, lease: Lease) -> tuple[Agreement, 
             goods = Goods(part.resource_type, resources[held.resource_number].values.get, held.demand)
             units.append((prices.quote(goods, now), held.slots))
         parts.append(Has(part.id, lease.window, units))
+    if known is not None and there is not None:
+        known = placed(known, there.window.start)
     before = known or (NO_AGREEMENT if there is None or there.waits else free_agreement(there))
     return before, renewed(before, parts, now)
 
 
-def _shown(prices: Prices, agreed: Agreement, lease: Lease, now: datetime) -> CostAnswer:
+def _shown(prices: Prices, agreed: Agreement, lease: Lease, now: datetime, beside: int = 0) -> CostAnswer:
+    """Return what is agreed, of which so many millionths more were charged."""
+    agreed, more = placed(agreed, lease.window.start), from_micro(beside) * HOUR
     beginning = min([now, *(each.window.start for each in agreed.lines), *(each.due_at for each in agreed.once)])
-    passed = agreed.hour_seconds(Window(beginning, now))
+    passed = agreed.hour_seconds(Window(beginning, now)) + more
     return {
         "unit": prices.unit,
-        "total": None if lease.open_ended else str(amount(agreed.hour_seconds(), prices.places)),
+        "total": None if lease.open_ended else str(amount(agreed.hour_seconds() + more, prices.places)),
         "passed": str(amount(passed, prices.places)),
         "more": None,
     }

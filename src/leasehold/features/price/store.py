@@ -1,4 +1,4 @@
-"""What was agreed with the owners of leases, and budgets: their rows."""
+"""The tables of prices, and the rows of what was agreed with the owners of leases, and of budgets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqlalchemy import BigInteger, Boolean, Column, Index, String, Text, bindpar
 
 from leasehold.db.owned import OwnedRows
 from leasehold.db.tables import RECORD, leases, table
-from leasehold.db.types import UtcDateTime
+from leasehold.db.types import COUNTED, BigKey, UtcDateTime
 from leasehold.features.price.agreement import Agreement, Line, Once
 from leasehold.features.price.budget import Budget
 from leasehold.features.price.model import Tariff, TimeFactor
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from leasehold.db.together import Writer
     from leasehold.model.lease import Lease
 
-# Like segments, they have no foreign keys and outlive their leases, until the record is purged.
+# Like segments, they have no foreign keys and outlive their leases, until the record is purged. Charges are made up to
+# `charged_until`.
 agreements = table(
     "agreements",
     Column("lease_id", String(36), primary_key=True),
@@ -36,6 +37,7 @@ agreements = table(
     Column("terms", Text, nullable=False),
     Column("changed_at", BigInteger, nullable=False),
     Column("ends_at", BigInteger, nullable=False, index=True),
+    Column("charged_until", BigInteger, nullable=False, server_default="0", index=True),
     info={RECORD: "ends_at"},
 )
 # Amounts are in millionths of the unit of the prices.
@@ -53,6 +55,37 @@ budgets = table(
     Column("recount", Boolean, nullable=False),
     Column("version", BigInteger, nullable=False),
     Index(None, "project_id"),
+)
+# Closed rows, which never change. Prices are decimals as text, amounts millionths of the unit of the prices: `amount`
+# is what is charged, and `beside` how much more that is than what was agreed, mostly less. `booked_at` is the end of
+# the period with which a row was closed.
+charges = table(
+    "charges",
+    Column("id", BigKey, primary_key=True, autoincrement=True),
+    Column("lease_id", String(36), nullable=False, index=True),
+    Column("reservation_id", String(36), nullable=False),
+    Column("project_id", String(255), nullable=False),
+    Column("user_id", String(255), nullable=False),
+    Column("resource_type", String(66), nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("list_name", String(80), nullable=False),
+    Column("units", BigInteger, nullable=False),
+    Column("price", String(100), nullable=False),
+    Column("agreed", String(100), nullable=False),
+    Column("amount", BigInteger, nullable=False),
+    Column("beside", BigInteger, nullable=False),
+    Column("starts_at", BigInteger, nullable=False, index=True),
+    Column("ends_at", BigInteger, nullable=False, index=True),
+    Column("booked_at", BigInteger, nullable=False, index=True),
+    Index(None, "project_id", "starts_at"),
+    info={RECORD: "ends_at"},
+    **COUNTED,
+)
+# By what makes or sends charges: until when it has.
+charged = table(
+    "charged",
+    Column("name", String(16), primary_key=True),
+    Column("until", BigInteger, nullable=False),
 )
 BUDGETS = OwnedRows(budgets, Budget)
 _OF_PROJECT = select(budgets).where(budgets.c.project_id == bindparam("project")).order_by(budgets.c.id)

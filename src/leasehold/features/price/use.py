@@ -12,12 +12,12 @@ from leasehold.db.leases.lease import find_lease
 from leasehold.db.project import enter
 from leasehold.features.price.budget import MOST as MOST_MICRO
 from leasehold.features.price.budget import Budget
+from leasehold.features.price.charge_store import beside
 from leasehold.features.price.options import PriceSettings
 from leasehold.features.price.store import (
     BUDGETS,
     agreements_of,
     budgets_to_count,
-    find_agreement,
     find_budgets,
     outdate_budgets,
     over_too_early,
@@ -199,13 +199,7 @@ def charged(service: Service, budget: Budget) -> int:
     until = max(budget.starts_at, min(budget.ends_at, service.now()))
     passed = replace(budget, ends_at=until)
     with service.db.reading() as connection:
-        return sum(passed.share(each) for each in _agreed_for(connection, budget))
-
-
-def agreement_of(service: Service, lease_id: str) -> Agreement | None:
-    """Return what was agreed about a lease; None: nothing had a price then."""
-    with service.db.reading() as connection:
-        return find_agreement(connection, lease_id)
+        return sum(passed.share(each) for each in _agreed_for(connection, budget)) + beside(connection, passed)
 
 
 def _recount(seen: Budget, connection: Connection) -> None:
@@ -218,9 +212,8 @@ def _recount(seen: Budget, connection: Connection) -> None:
 
 def _counted(connection: Connection, budget: Budget) -> Budget:
     """Return a budget with what is agreed of it."""
-    return replace(
-        budget, encumbered=min(MOST_MICRO, sum(budget.share(each) for each in _agreed_for(connection, budget)))
-    )
+    agreed = sum(budget.share(each) for each in _agreed_for(connection, budget))
+    return replace(budget, encumbered=min(MOST_MICRO, agreed + beside(connection, budget)))
 
 
 def _agreed_for(connection: Connection, budget: Budget) -> Sequence[Agreement]:

@@ -3,4 +3,4 @@
 from leasehold.features.feature import Feature
 from leasehold.features.usage.options import OPTIONS
 
-FEATURE = Feature("usage", "Usage", OPTIONS, api=True, job=True, tables=True)
+FEATURE = Feature("usage", "Usage", OPTIONS, api=True, job=True, tables=True, records=True)

@@ -2,41 +2,34 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import fields
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import TypedDict
 
-from leasehold.api.call import Reply, Text
+from leasehold.api.call import Reply
 from leasehold.api.models.base import answer
-from leasehold.api.policies.base import ADMIN, READER_OR_ADMIN, Rule
+from leasehold.api.policies.base import READER_OR_ADMIN, Rule
 from leasehold.api.policies.host import GET as GET_HOSTS
+from leasehold.api.reports import as_csv, past_window, query_word, reported_project
 from leasehold.api.route import EVERY, V1_3, Parameter
 from leasehold.features.usage.report import Part, report
 from leasehold.features.usage.sums import Group
-from leasehold.model.errors import ForbiddenError, InvalidDateError, InvalidInputError
-from leasehold.model.windows import Window, from_seconds, to_seconds
+from leasehold.model.errors import ForbiddenError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from leasehold.api.call import Call
+    from leasehold.api.call import Call, Text
     from leasehold.features.usage.report import Report, Usage
     from leasehold.resource_types.registry import ResourceTypes
 
-USUAL: Final = timedelta(days=30)
-"""The length of the report if no window is asked for."""
-LONGEST: Final = timedelta(days=400)
 FORMATS: Final = ("json", "csv")
 HOURS: Final = (
     *("promised", "held", "late", "active", "used", "idle"),
     *("no_show", "missing", "given_up", "lent"),
 )
 _PARTS: Final = tuple(each.name for each in fields(Part) if each.name != "resource_type")
-_CSV_TYPE: Final = "text/csv; charset=utf-8"
 _HOUR: Final = 3_600
 
 
@@ -89,14 +82,14 @@ def show(call: Call) -> Reply:
     another `project_id`, or for `all_projects`. All is cut exactly at the borders: windows in a row add up.
     Who may not list hosts cannot ask by resource.
     """
-    group, form = Group(_word(call, "group_by", tuple(Group))), _word(call, "format", FORMATS)
+    group, form = Group(query_word(call, "group_by", tuple(Group))), query_word(call, "format", FORMATS)
     if group is Group.RESOURCE and not call.sight.hosts:
         message = "Only those who may list hosts see usage by resource. Ask by project, user, kind, lease or day."
         raise ForbiddenError(message, field="group_by", details={"rule": GET_HOSTS.name})
-    found = report(call.service, call.api.refusals, _window(call), group, _project(call))
+    found = report(call.service, call.api.refusals, past_window(call), group, reported_project(call, "usage"))
     rows = [_row(call.service.types, part, usage) for part, usage in found.rows]
     if form == "csv":
-        return Reply(Text(_as_csv(found, rows), _CSV_TYPE))
+        return Reply(_as_csv(found, rows))
     shown = {
         "from": found.window.start.isoformat(),
         "to": found.window.end.isoformat(),
@@ -105,39 +98,6 @@ def show(call: Call) -> Reply:
         "rows": rows,
     }
     return Reply({"usage": shown})
-
-
-def _word(call: Call, key: str, words: Sequence[str]) -> str:
-    """Return one of some words that a query key holds, the first if it is absent; raises InvalidInputError."""
-    word = call.query(key) or words[0]
-    if word not in words:
-        raise InvalidInputError(f"{key} has to be one of {', '.join(words)}.", field=key)
-    return word
-
-
-def _window(call: Call) -> Window:
-    now = from_seconds(to_seconds(call.service.now()))
-    end = min(call.query_date("to", now) or now, now)
-    start = call.query_date("from", now) or end - USUAL
-    if not start < now:
-        raise InvalidDateError("from has to be over: what will be used is not known.", field="from")
-    if not timedelta(0) < end - start <= LONGEST:
-        message = f"to has to be after from, by at most {LONGEST.days} days."
-        raise InvalidDateError(message, field="to")
-    return Window(start, end)
-
-
-def _project(call: Call) -> str | None:
-    """Return whose usage is asked for, None for that of all projects; raises InvalidInputError and ForbiddenError."""
-    project, own = call.query_id("project_id"), call.listed_project()
-    if project is None:
-        return own
-    if own is None:
-        raise InvalidInputError("Ask for all_projects or for one project_id, not for both.", field="project_id")
-    if project != own and not call.is_admin:
-        message = "Only administrators ask for the usage of another project; leave project_id out."
-        raise ForbiddenError(message, field="project_id", details={"rule": ADMIN})
-    return project
 
 
 def _row(types: ResourceTypes, part: Part, usage: Usage) -> UsageRow:
@@ -158,16 +118,12 @@ def _hours(seconds: int | None) -> float | None:
     return None if seconds is None else seconds / _HOUR
 
 
-def _as_csv(found: Report, rows: Sequence[UsageRow]) -> bytes:
-    """Return the rows as CSV, with a column for each key that can differ, and what is not known left empty."""
+def _as_csv(found: Report, rows: Sequence[UsageRow]) -> Text:
+    """Return the rows as CSV, with a column for each key that can differ."""
     nothing = {name for name in _PARTS if all(row.get(name) is None for row in rows)}
     names = ["from", "to", *(name for name in UsageRow.__annotations__ if name not in nothing)]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, names, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
     window = {"from": found.window.start.isoformat(), "to": found.window.end.isoformat()}
-    writer.writerows({**window, **row} for row in rows)
-    return text.getvalue().encode()
+    return as_csv(names, ({**window, **row} for row in rows))
 
 
 PATH: Final = "/v1/usage"

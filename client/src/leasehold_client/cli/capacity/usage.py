@@ -7,9 +7,9 @@ from datetime import UTC, timedelta
 from typing import TYPE_CHECKING
 
 from leasehold_client.cli.capacity.calendar import style_of
-from leasehold_client.cli.command.base import Talking, TalkingLister
+from leasehold_client.cli.command.base import TalkingLister
+from leasehold_client.cli.command.past import AboutPast, whose
 from leasehold_client.cli.output.drawing import Level, draw_levels
-from leasehold_client.cli.reading import typed
 from leasehold_client.usage import GROUPS
 
 if TYPE_CHECKING:
@@ -33,21 +33,12 @@ _NAMES = {
 _OF_LEVELS = ("used", "idle", "late")
 
 
-class _Asking(Talking):
+class _Asking(AboutPast):
     """A command that asks for usage, and says how precisely it is known what was used."""
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        past = typed.past_of(self.clock)
-        parser.add_argument("--from", dest="start", type=past, metavar="<time>", help="default: 30 days before the end")
-        parser.add_argument("--to", "--until", dest="until", type=past, metavar="<time>", help="default: now")
-        whose = parser.add_mutually_exclusive_group()
-        whose.add_argument("--project", metavar="<id>", help="of this project; for administrators")
-        whose.add_argument("--all-projects", action="store_true", help="of all projects; for administrators")
 
     def ask(self, options: argparse.Namespace, group_by: str) -> Usage:
         """Return the usage, and tell how often somebody looks."""
-        whose = {"project_id": options.project, "all_projects": options.all_projects}
-        found = self.client.usage.show(options.start, options.until, group_by=group_by, **whose)
+        found = self.client.usage.show(options.start, options.until, group_by=group_by, **whose(options))
         if found.precision_seconds is None:
             self.tell("Nobody looks at what is used, so what is idle is not known.")
         elif found.rows:

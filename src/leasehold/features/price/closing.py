@@ -1,0 +1,125 @@
+"""Closing periods: what is charged for time that is over is written once, and never changes (decision 0157)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from leasehold.db.project import enter
+from leasehold.features.price.agreement import placed
+from leasehold.features.price.charge import charges
+from leasehold.features.price.charge_store import (
+    CLOSED,
+    FOR_EVER,
+    add_charges,
+    charged_until,
+    find_due,
+    leases_to_charge,
+    note_charged,
+    parts_of,
+    row_of,
+    save_charged,
+)
+from leasehold.features.price.options import PriceSettings
+from leasehold.features.price.store import encumber, find_budgets
+from leasehold.model.windows import Window, from_seconds, to_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from threading import Event
+
+    from sqlalchemy import Connection
+
+    from leasehold.features.price.charge import Charge
+    from leasehold.features.price.charge_store import Due, Part
+    from leasehold.leasing.record import Span
+    from leasehold.leasing.service import Service
+
+CHUNK: Final = 200
+"""Leases of a project that are charged in one transaction."""
+AT_LEAST: Final = 600
+"""Seconds: so long after its end a period is closed at the earliest, when all is committed that belongs to it."""
+
+
+def close(service: Service, stopping: Event | None = None) -> int:
+    """Make the charges of all periods that are over and settled; return until when charges are made.
+
+    What stops in between goes on where it was: each lease is charged in a transaction with how far it is.
+    """
+    with service.db.reading() as connection:
+        before, now = charged_until(connection, CLOSED), to_seconds(service.now())
+        settled = min([now - AT_LEAST, *(each.settled(connection, now) for each in service.records)])
+        until = settled - settled % _period(service)
+        due = leases_to_charge(connection, until) if until > before else {}
+    if until <= before:
+        return before
+    for project, ids in due.items():
+        for some in (ids[first : first + CHUNK] for first in range(0, len(ids), CHUNK)):
+            if stopping is not None and stopping.is_set():
+                return before
+            service.db.transact(partial(_charge, service, project, some, until))
+    service.db.transact(lambda connection: save_charged(connection, CLOSED, before, until))
+    return until
+
+
+def _period(service: Service) -> int:
+    return int(service.settings.of(PriceSettings).period.total_seconds())
+
+
+def _charge(service: Service, project: str, lease_ids: Sequence[str], until: int, connection: Connection) -> None:
+    """Charge some leases of a project up to a moment, and give back to its budgets what costs less than was agreed.
+
+    Raises GenerationRaceError, after which it is tried again, if another manager charges them at the same time.
+    """
+    enter(connection, project)
+    due, parts = find_due(connection, lease_ids, until), parts_of(connection, lease_ids)
+    if not due:
+        return
+    spans = _spans(service, connection, due, until)
+    made = [_Made.of(each, parts, spans, until, _period(service)) for each in due]
+    for each in made:
+        if each.reaches != each.due.charged_until:
+            note_charged(connection, each.due.lease_id, each.due.charged_until, each.reaches)
+    add_charges(connection, [row for each in made for row in each.rows(project, parts, until)])
+    _give_back(connection, project, made)
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """The charges of a lease, and until when it is charged then."""
+
+    due: Due
+    charges: Sequence[Charge]
+    reaches: int
+
+    @classmethod
+    def of(cls, due: Due, parts: Mapping[str, Part], spans: Sequence[Span], until: int, period: int) -> _Made:
+        mine = [each for each in parts.values() if each.lease_id == due.lease_id]
+        agreed = placed(due.agreed, from_seconds(mine[0].starts_at)) if mine else due.agreed
+        window = Window.of_seconds(due.charged_until, until)
+        found = charges(agreed, spans, window, period)
+        over = all(each.over for each in mine) and to_seconds(agreed.last) <= until
+        return cls(due, found, FOR_EVER if over else until if found else due.charged_until)
+
+    def rows(self, project: str, parts: Mapping[str, Part], until: int) -> list[dict[str, Any]]:
+        owner = (project, self.due.user_id)
+        kinds = {ident: each.resource_type for ident, each in parts.items()}
+        return [
+            row_of(each, self.due.lease_id, owner, kinds.get(each.reservation_id, ""), until) for each in self.charges
+        ]
+
+
+def _spans(service: Service, connection: Connection, due: Sequence[Due], until: int) -> list[Span]:
+    ids, start = [each.lease_id for each in due], min(each.charged_until for each in due)
+    return [span for record in service.records for span in record.spans(connection, ids, start, until)]
+
+
+def _give_back(connection: Connection, project: str, made: Sequence[_Made]) -> None:
+    """Take from the budgets of a project, which are locked, what its charges differ from what was agreed."""
+    differ = [(each.due.user_id, charge) for each in made for charge in each.charges if charge.beside()]
+    for budget in find_budgets(connection, project, lock=True) if differ else ():
+        mine = [charge for user, charge in differ if budget.user_id in ("", user)]
+        more = sum(charge.beside(budget.window) for charge in mine)
+        if more:
+            encumber(connection, budget, more)

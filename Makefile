@@ -81,7 +81,7 @@ pins: check-environment ## Resolve the requirements again and write requirements
 
 # These have nothing to do with one another, nor with ours: each is what one environment of the cloud holds.
 cloud-pins: check-environment ## The same for the OpenStack to test on
-	for name in openstack tempest blazar dashboard ironic cinder; do \
+	for name in openstack tempest blazar dashboard ironic cinder cloudkitty; do \
 		$(compile) tests/openstack/requirements/$$name.in -o tests/openstack/requirements/$$name.txt || exit 1; \
 	done
 

@@ -34,6 +34,10 @@ class Relay(BaseHTTPRequestHandler, ABC):
     def answered(self, headers: Mapping[str, str]) -> None:
         """See the headers of an answer of the server, before it is passed back."""
 
+    def loses(self) -> bool:
+        """Say whether the answer of the server is not passed back, and the connection is closed."""
+        return False
+
     def _relay(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         trouble, target = self.trouble(), self.target()
@@ -53,7 +57,10 @@ class Relay(BaseHTTPRequestHandler, ABC):
                 timeout=_PATIENCE,
             )
             self.answered(answer.headers)
-            self._answer(answer.status_code, answer.headers, answer.content)
+            if self.loses():
+                self.close_connection = True
+            else:
+                self._answer(answer.status_code, answer.headers, answer.content)
 
     def _answer(self, status: int, headers: Mapping[str, str], content: bytes) -> None:
         self.send_response(status)

@@ -23,6 +23,7 @@ LIBRARY_TEXTS = {
     "neutron",
     "glance",
     "cinder",
+    "cloudkitty",
     "ironic",
     "unified_limits",
     "keystone_authtoken",

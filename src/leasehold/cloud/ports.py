@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from datetime import datetime
+    from decimal import Decimal
 
 
 LARGEST = 2**31 - 1
@@ -590,6 +591,35 @@ class Quotas(Protocol):
         """Return the quota of a project; raises CloudPermanentError where there is no such project."""
 
 
+@dataclass(frozen=True, slots=True)
+class RatedRow:
+    """What a project pays for something between two moments; the price is for all of it, in the unit of all prices.
+
+    No other row of the `batch` has its `key`. The `notes` tell it apart for people.
+    """
+
+    batch: str
+    key: str
+    project_id: str
+    what: str
+    unit: str
+    quantity: Decimal
+    price: Decimal
+    start: datetime
+    end: datetime
+    notes: Mapping[str, str]
+
+
+class Rating(Protocol):
+    """The service that adds up what projects pay for, in the cloud and here."""
+
+    def keys(self, rows: Sequence[RatedRow]) -> frozenset[str]:
+        """Return the keys of those of these rows, all of one batch, that it has already."""
+
+    def push(self, rows: Sequence[RatedRow]) -> None:
+        """Add rows. Whether it has them is unknown after a CloudTransientError: `keys` says it."""
+
+
 class Actions(Protocol):
     """What a driver changes outside the other ports; a dry run notes it instead of executing it."""
 
@@ -607,7 +637,7 @@ class Performed:
 
 @dataclass(frozen=True, slots=True)
 class Cloud:
-    """All ports of one cloud. `server_groups`, `limits` and `quotas` are None where the cloud has none."""
+    """All ports of one cloud. `server_groups`, `limits`, `quotas` and `rating` are None where the cloud has none."""
 
     hypervisors: Hypervisors
     aggregates: Aggregates
@@ -621,3 +651,4 @@ class Cloud:
     actions: Actions = field(default_factory=Performed, kw_only=True)
     limits: Limits | None = field(default=None, kw_only=True)
     quotas: Quotas | None = field(default=None, kw_only=True)
+    rating: Rating | None = field(default=None, kw_only=True)

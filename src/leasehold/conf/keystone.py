@@ -2,7 +2,8 @@
 
 The account comes from the first of these that is filled in: `[cloud]` with keystoneauth's options, Blazar's
 `os_admin_*` options (contract lifecycle §11), `[keystone_authtoken]`. `[nova]`, `[placement]`, `[neutron]`, `[glance]`
-and `[cinder]` choose the endpoint of each service; `[ironic]` and `[unified_limits]` may name an account as well.
+and `[cinder]` choose the endpoint of each service; `[ironic]`, `[unified_limits]` and `[cloudkitty]` may name an
+account as well.
 """
 
 from __future__ import annotations
@@ -37,6 +38,9 @@ IRONIC, BAREMETAL = "ironic", "baremetal"
 """The section of a service that only some clouds have, and its type in the catalogue."""
 LIMITS, IDENTITY = "unified_limits", "identity"
 """The section of Keystone as the service that keeps limits, and its type in the catalogue."""
+
+CLOUDKITTY, RATING = "cloudkitty", "rating"
+"""The section of the service that adds up what projects pay for, and its type in the catalogue."""
 
 TIMEOUT_SECONDS = 60
 """A call to the cloud that takes longer is aborted and retried later."""
@@ -82,6 +86,7 @@ def register(conf: cfg.ConfigOpts) -> None:
         conf.register_opt(ENDPOINT_TYPE, group=group)
     register_apart(conf, IRONIC, BAREMETAL)
     register_apart(conf, LIMITS, IDENTITY)
+    register_apart(conf, CLOUDKITTY, RATING)
 
 
 def register_apart(conf: cfg.ConfigOpts, section: str, service_type: str) -> None:

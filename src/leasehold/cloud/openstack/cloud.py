@@ -14,6 +14,7 @@ from leasehold.cloud.openstack.limits import SECONDS, open_limits
 from leasehold.cloud.openstack.networks import OpenStackNetworks
 from leasehold.cloud.openstack.placement import OpenStackProviders
 from leasehold.cloud.openstack.quotas import OpenStackQuotas
+from leasehold.cloud.openstack.rating import open_rating
 from leasehold.cloud.openstack.rest import ServiceClient
 from leasehold.cloud.openstack.server_groups import OpenStackServerGroups
 from leasehold.cloud.openstack.servers import OpenStackServers
@@ -48,5 +49,6 @@ def openstack_cloud(conf: cfg.ConfigOpts) -> OpenStackCloud:
         networks=OpenStackNetworks(neutron),
         storage=OpenStackStorage(ServiceClient(connections, "cinder")),
         limits=open_limits(conf),
+        rating=open_rating(conf),
         quotas=OpenStackQuotas(replace(nova, timeout=SECONDS), replace(neutron, timeout=SECONDS)),
     )

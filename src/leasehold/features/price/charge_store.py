@@ -157,7 +157,14 @@ def beside_of(connection: Connection, lease_id: str) -> int:
 _BESIDE_OF = select(func.sum(charges.c.beside)).where(charges.c.lease_id == bindparam("lease"))
 
 
-def each_charge(connection: Connection, which: Iterable[ColumnElement[bool]], limit: int) -> Iterator[Row[Any]]:
+def booked_between(connection: Connection, after: int, until: int) -> Sequence[int]:
+    """Return the ends of the periods that were closed after a moment and have charges, up to another, in order."""
+    booked = charges.c.booked_at
+    query = select(booked).where(booked > after, booked <= until).distinct().order_by(booked)
+    return connection.execute(query).scalars().all()
+
+
+def each_charge(connection: Connection, which: Iterable[ColumnElement[bool]], limit: int | None) -> Iterator[Row[Any]]:
     """Yield charges, by their begin."""
     query = select(charges).where(*which).order_by(charges.c.starts_at, charges.c.id).limit(limit)
     yield from connection.execute(query)

@@ -23,14 +23,15 @@ class PriceSettings:
 
     prices: Prices | None = None
     period: timedelta = timedelta(days=1)
+    to_cloudkitty: bool = False
 
 
 def _read(group: Any) -> PriceSettings:
     period = timedelta(hours=int(group.period_hours))
     if not group.file:
-        return PriceSettings(period=period)
+        return PriceSettings()
     try:
-        return PriceSettings(read_prices(Path(group.file)), period)
+        return PriceSettings(read_prices(Path(group.file)), period, group.to_cloudkitty)
     except PriceFileError as error:
         raise unusable(f"[price] file: {error}") from error
 
@@ -48,6 +49,12 @@ OPTIONS = Options(
             choices=["1", "2", "3", "4", "6", "8", "12", "24"],
             default="24",
             help="Charges are made for each period of so many hours that is over; the periods begin at midnight, UTC.",
+        ),
+        cfg.BoolOpt(
+            "to_cloudkitty",
+            default=False,
+            help="Whether charges are sent to CloudKitty, each once. [cloudkitty] says where it is, and may name an "
+            "account; without one the account of [cloud] is used, which needs the role admin there.",
         ),
     ],
     PriceSettings,

@@ -1359,6 +1359,7 @@ export type SeriesAnswer = {
   created_at: string;
   updated_at: string | null;
   purpose?: string;
+  together?: Record<string, any>;
   occurrences: Array<OccurrenceAnswer>;
 };
 

@@ -91,6 +91,7 @@ def make_app(
         additions=parts.additions,
         lease_fields=[(each, each.make(service)) for each in parts.lease_fields],
         tried_fields=[(each, each.tried(service)) for each in parts.lease_fields if each.tried is not None],
+        together_fields=[(each, each.together(service)) for each in parts.lease_fields if each.together is not None],
         document=cache(
             partial(openapi.describe, parts.routes, service.types, settings.auth_strategy, parts.lease_fields)
         ),

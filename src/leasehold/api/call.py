@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from leasehold.api.auth.base import Authenticator
     from leasehold.api.health import HealthCheck
-    from leasehold.api.lease_field import LeaseField, ShowField
+    from leasehold.api.lease_field import LeaseField, ShowField, ShowTogether
     from leasehold.api.lease_texts import LeaseTexts
     from leasehold.api.limits.admission_control import AdmissionControl, Permit
     from leasehold.api.limits.cloud_waits import CloudWaits
@@ -65,6 +65,7 @@ class Api:
     additions: Mapping[str, Addition]
     lease_fields: Sequence[tuple[LeaseField, ShowField]] = ()
     tried_fields: Sequence[tuple[LeaseField, ShowField]] = ()
+    together_fields: Sequence[tuple[LeaseField, ShowTogether]] = ()
 
 
 @dataclass(frozen=True, slots=True)

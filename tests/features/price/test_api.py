@@ -107,6 +107,19 @@ def test_a_dry_run_says_what_it_would_cost_and_the_lease_what_it_costs(operator:
     assert operator.ask("GET", path).json["lease"]["cost"]["total"] == "7.00"
 
 
+def test_offers_and_series_say_what_they_cost(operator: Client, member: Client) -> None:
+    offer = member.ask("POST", "/v1/offers", LEASE).json["offer"]
+    assert offer["lease"]["cost"]["total"] == "7.00"
+    assert operator.ask("GET", f"/v1/offers/{offer['id']}").json["offer"]["lease"]["cost"]["total"] == "7.00"
+    asked = {name: value for name, value in LEASE.items() if name != "events"}
+    asked |= {"start_date": "2031-05-03 10:00", "end_date": "2031-05-03 11:00", "rule": "FREQ=DAILY;COUNT=3"}
+    made = member.ask("POST", "/v1/series", asked).json["series"]
+    assert made["together"]["cost"] == {"unit": "EUR", "total": "21.00", "passed": "0.00", "more": None}
+    (listed,) = member.ask("GET", "/v1/series").json["series"]
+    assert "together" not in listed
+    assert "together" not in member.but(version="1.2").ask("GET", f"/v1/series/{made['id']}").json["series"]
+
+
 def test_members_make_no_budgets_and_see_their_own_projects(operator: Client, member: Client) -> None:
     budget = made(operator, project_id="other")
     path = f"/v1/budgets/{budget['id']}"

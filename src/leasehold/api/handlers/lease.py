@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from leasehold.api.before_end import ON_START, check_actions, check_before_end
 from leasehold.api.call import Reply
@@ -56,13 +56,13 @@ from leasehold.model.windows import OPEN_END
 from leasehold.resource_types.slots.names import LONGEST_TENANTS, RESERVATION_KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from datetime import datetime
     from typing import Any
 
     from leasehold.api.call import Call
-    from leasehold.api.lease_field import LeaseField, ShowField
+    from leasehold.api.lease_field import LeaseField
     from leasehold.api.models.lease import LeaseAmendment, LeaseCreation, LeaseRequest, ReservationChange, SwapRequest
     from leasehold.api.policies.enforcer import Owned
     from leasehold.leasing.service import Service
@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from leasehold.model.lease import EventFields, Lease
     from leasehold.resource_types.registry import ResourceType
 
+About = TypeVar("About")
 LONGEST_NUMBER = 20
 NOTHING: Mapping[str, Any] = {}
 ETAG = re.compile(r'"(\d{1,18})"', re.ASCII)
@@ -95,12 +96,21 @@ def show(call: Call, lease: Lease) -> Reply:
     """Show one lease; from 1.3 on as it was at a moment (`as_of`), also one that was deleted since."""
     if call.version >= PAST and call.query(AS_OF) is not None:
         return show_then(call, lease)
-    return _reply(call, lease, more=_more(call, lease, call.api.lease_fields))
+    return _reply(call, lease, more=added_to(call, lease))
 
 
-def _more(call: Call, lease: Lease, fields: Sequence[tuple[LeaseField, ShowField]]) -> Mapping[str, Any]:
+def added_to(call: Call, lease: Lease) -> Mapping[str, Any]:
     """Return what features add to the answer about a lease."""
-    found = {each.name: show(lease) for each, show in fields if call.version >= each.since}
+    return _added(call, call.api.lease_fields, lease)
+
+
+def added_to_all(call: Call, lease_ids: Collection[str]) -> Mapping[str, Any]:
+    """Return what features add to the answer about leases that belong together."""
+    return _added(call, call.api.together_fields, lease_ids)
+
+
+def _added(call: Call, fields: Sequence[tuple[LeaseField, Callable[[About], Any]]], about: About) -> Mapping[str, Any]:
+    found = {each.name: show(about) for each, show in fields if call.version >= each.since}
     return {name: value for name, value in found.items() if value is not None}
 
 
@@ -314,7 +324,7 @@ def would_be(call: Call, lease: Lease) -> Reply:
     """Answer a dry run: the lease as it would be, and what it would have, as far as the caller may know that."""
     found = show_holdings(lease, list_holdings(call.service, lease, call.sight), call.version)
     lease_shown = show_lease(lease, call.service.types, call.version, call.sight)
-    shown = {**lease_shown, **_more(call, lease, call.api.tried_fields)}
+    shown = {**lease_shown, **_added(call, call.api.tried_fields, lease)}
     return Reply({"lease": shown, "reservations": found, **_warnings(call, lease)}, status=HTTPStatus.OK)
 
 

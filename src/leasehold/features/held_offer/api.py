@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, NotRequired
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from leasehold.api.call import Reply
 from leasehold.api.dates import to_record
-from leasehold.api.handlers.lease import asking_once, check_giving_back, draft_of, reply_in_callers_name
+from leasehold.api.handlers.lease import added_to, asking_once, check_giving_back, draft_of, reply_in_callers_name
 from leasehold.api.models.base import answer
 from leasehold.api.models.from_template import OF_OFFER
 from leasehold.api.models.holding import HolderAnswer  # noqa: TC001 - read at run time, for the description
@@ -32,11 +32,13 @@ from leasehold.leasing.reading.holding import list_holdings
 from leasehold.model.refused import Operation
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from leasehold.api.call import Call
     from leasehold.model.lease import Lease
 
+NO_MORE: Mapping[str, Any] = {}
 MOST_SECONDS = 24 * 3600
 Hold = Annotated[
     int | None, Field(ge=1, le=MOST_SECONDS, description="For how many seconds it is held; null means the default")
@@ -125,20 +127,21 @@ def delete(call: Call, offer: Lease) -> Reply:
 
 def _reply(call: Call, lease: Lease) -> Reply:
     now = call.service.now()
-    answer = {"offer": _shown(call, lease, now)}
+    answer = {"offer": _shown(call, lease, now, added_to(call, lease))}
     if state_of(lease, now) is not OfferState.OPEN:
         return Reply(answer)
     found = list_holdings(call.service, lease, call.sight)
     return Reply({**answer, "reservations": show_holdings(lease, found, call.version)})
 
 
-def _shown(call: Call, lease: Lease, now: datetime) -> OfferAnswer:
-    """Return what a lease was made as, and what has become of it."""
+def _shown(call: Call, lease: Lease, now: datetime, more: Mapping[str, Any] = NO_MORE) -> OfferAnswer:
+    """Return what a lease was made as, what has become of it, and what features add to that."""
+    shown: Any = {**show_lease(lease, call.service.types, call.version, call.sight), **more}
     return {
         "id": lease.id,
         "state": state_of(lease, now).value,
         "expires_at": to_record(lease.offered_until) or "",
-        "lease": show_lease(lease, call.service.types, call.version, call.sight),
+        "lease": shown,
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from sqlalchemy import bindparam, func, insert, select, update
+from sqlalchemy import func, insert, select, update
 
 from leasehold.db.store import GenerationRaceError
 from leasehold.db.tables import leases, reservations
@@ -149,12 +149,10 @@ def beside(connection: Connection, budget: Budget) -> int:
     return int(total) + sum(charge_of(row).beside(budget.window) for row in rows)
 
 
-def beside_of(connection: Connection, lease_id: str) -> int:
-    """Return how much more was charged of a lease than was agreed, in millionths."""
-    return int(connection.execute(_BESIDE_OF, {"lease": lease_id}).scalar() or 0)
-
-
-_BESIDE_OF = select(func.sum(charges.c.beside)).where(charges.c.lease_id == bindparam("lease"))
+def beside_of(connection: Connection, lease_ids: Collection[str]) -> int:
+    """Return how much more was charged of some leases than was agreed, in millionths."""
+    query = select(func.sum(charges.c.beside)).where(charges.c.lease_id.in_(lease_ids))
+    return int(connection.execute(query).scalar() or 0)
 
 
 def booked_between(connection: Connection, after: int, until: int) -> Sequence[int]:

@@ -14,16 +14,17 @@ from leasehold.features.price.agreement import NO_AGREEMENT, Has, amount, placed
 from leasehold.features.price.budget import from_micro
 from leasehold.features.price.charge_store import beside_of
 from leasehold.features.price.clause import free_agreement
-from leasehold.features.price.model import HOUR, LONGEST_BY_THE_CLOCK, Goods
+from leasehold.features.price.model import HOUR, LONGEST_BY_THE_CLOCK, NOTHING, Goods
 from leasehold.features.price.options import PriceSettings
-from leasehold.features.price.store import find_agreement
+from leasehold.features.price.store import find_agreement, find_agreements
 from leasehold.leasing.deciding.allocations import held_by
 from leasehold.model.windows import Window
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from datetime import datetime
 
-    from leasehold.api.lease_field import ShowField
+    from leasehold.api.lease_field import ShowField, ShowTogether
     from leasehold.features.price.agreement import Agreement
     from leasehold.features.price.model import Prices
     from leasehold.leasing.service import Service
@@ -52,7 +53,7 @@ def _make(service: Service) -> ShowField:
             return None
         with service.db.reading() as connection:
             found = find_agreement(connection, lease.id)
-            less = 0 if found is None else beside_of(connection, lease.id)
+            less = 0 if found is None else beside_of(connection, [lease.id])
         return None if found is None else _shown(prices, found, lease, service.now(), less)
 
     return show
@@ -98,8 +99,7 @@ def _agreed(service: Service, prices: Prices, lease: Lease) -> tuple[Agreement, 
 def _shown(prices: Prices, agreed: Agreement, lease: Lease, now: datetime, beside: int = 0) -> CostAnswer:
     """Return what is agreed, of which so many millionths more were charged."""
     agreed, more = placed(agreed, lease.window.start), from_micro(beside) * HOUR
-    beginning = min([now, *(each.window.start for each in agreed.lines), *(each.due_at for each in agreed.once)])
-    passed = agreed.hour_seconds(Window(beginning, now)) + more
+    passed = agreed.hour_seconds(_past(agreed, now)) + more
     return {
         "unit": prices.unit,
         "total": None if lease.open_ended else str(amount(agreed.hour_seconds() + more, prices.places)),
@@ -108,4 +108,33 @@ def _shown(prices: Prices, agreed: Agreement, lease: Lease, now: datetime, besid
     }
 
 
-FIELDS = (LeaseField("cost", versions.V1_3, CostAnswer, _make, _tried),)
+def _together(service: Service) -> ShowTogether:
+    prices = service.settings.of(PriceSettings).prices
+
+    def show(lease_ids: Collection[str]) -> CostAnswer | None:
+        if prices is None or not lease_ids:
+            return None
+        with service.db.reading() as connection:
+            found = find_agreements(connection, lease_ids).values()
+            less = from_micro(beside_of(connection, lease_ids)) * HOUR if found else NOTHING
+        if not found:
+            return None
+        passed = [each.hour_seconds(_past(each, service.now())) for each in found]
+        return {
+            "unit": prices.unit,
+            "total": str(amount(sum((each.hour_seconds() for each in found), less), prices.places)),
+            "passed": str(amount(sum(passed, less), prices.places)),
+            "more": None,
+        }
+
+    return show
+
+
+def _past(agreed: Agreement, now: datetime) -> Window:
+    """Return the time of an agreement up to now."""
+    return Window(
+        min([now, *(each.window.start for each in agreed.lines), *(each.due_at for each in agreed.once)]), now
+    )
+
+
+FIELDS = (LeaseField("cost", versions.V1_3, CostAnswer, _make, _tried, _together),)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from leasehold.api.before_end import check_before_end
 from leasehold.api.call import Reply
 from leasehold.api.dates import to_record, to_wire
-from leasehold.api.handlers.lease import asking_once, check_giving_back, check_giving_more
+from leasehold.api.handlers.lease import added_to_all, asking_once, check_giving_back, check_giving_more
 from leasehold.api.once import fingerprint, idempotency_key
 from leasehold.api.paging import ListKeys
 from leasehold.api.policies import lease as lease_rules
@@ -83,7 +83,7 @@ def create(call: Call, body: SeriesCreation) -> Reply:
 
 def show(call: Call, series: Series) -> Reply:
     """Show one series."""
-    return Reply({"series": show_series(series, many.granted_of(call.service, [series]), call.version)})
+    return Reply({"series": _one(call, call.service, series)})
 
 
 def amend(call: Call, series: Series, body: SeriesAmendment) -> Reply:
@@ -122,7 +122,16 @@ def _reply(call: Call, service: Service, series: Series) -> Reply:
     call.permit.needed = False
     for lease in many.pending_leases(service, series):
         act_in_callers_name(service, lease, call.token, call.caller.project_id)
-    return Reply({"series": show_series(series, many.granted_of(service, [series]), call.version)})
+    return Reply({"series": _one(call, service, series)})
+
+
+def _one(call: Call, service: Service, series: Series) -> SeriesAnswer:
+    """Return a series with what features add to the answer about all its leases."""
+    answer = show_series(series, many.granted_of(service, [series]), call.version)
+    more = added_to_all(call, series.lease_ids)
+    if more:
+        answer["together"] = dict(more)
+    return answer
 
 
 def show_series(series: Series, granted: Mapping[str, Granted], version: Version) -> SeriesAnswer:

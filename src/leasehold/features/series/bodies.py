@@ -98,7 +98,11 @@ class OccurrenceAnswer(TypedDict):
 
 
 class SeriesAnswer(TypedDict):
-    """A series of leases; `purpose` if it has one, from 1.3 on."""
+    """A series of leases; `purpose` if it has one, from 1.3 on.
+
+    `together` in the answer about one series, from 1.3 on: what there is to say of all its leases at once, such as the
+    `cost`.
+    """
 
     id: str
     name: str
@@ -109,6 +113,7 @@ class SeriesAnswer(TypedDict):
     created_at: str
     updated_at: str | None
     purpose: NotRequired[str]
+    together: NotRequired[dict[str, Any]]
     occurrences: list[OccurrenceAnswer]
 
 

@@ -32,8 +32,9 @@ def test_a_project_at_the_edge_of_its_budget(inside: Inside, client: Client) -> 
     inside.ok("lease", "create", "short", *ADDRESS, "--from", "in 2 d", "--for", "4h")
     longer = inside("lease", "set", "short", "--prolong-for", "1h")
     assert (longer.status, "has 0.00 EUR left" in longer.err) == (1, True)
-    assert "Say what to change: --name, --amount or --until." in inside("budget", "set", "spring").err
-    inside.ok("budget", "set", "spring", "--amount", "3.00")
+    assert "Say what to change: --name, --amount, --until or --at-end." in inside("budget", "set", "spring").err
+    inside.ok("budget", "set", "spring", "--amount", "3.00", "--at-end", "warn")
+    assert client.budgets.find("spring").at_end == "warn"
     inside.ok("lease", "set", "short", "--prolong-for", "1h")
     assert client.budgets.find("spring").left == "0.000000"
     inside.ok("budget", "delete", "spring")

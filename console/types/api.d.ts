@@ -100,6 +100,7 @@ export type BudgetAmendment = {
   name?: string | null;
   amount?: string | null;
   end_date?: string | null;
+  at_end?: "run" | "warn" | "end" | null;
 };
 
 export type BudgetAnswer = {
@@ -114,6 +115,7 @@ export type BudgetAnswer = {
   left: string;
   start_date: string;
   end_date: string;
+  at_end: string;
   created_at: string;
 };
 
@@ -124,6 +126,7 @@ export type BudgetCreation = {
   amount: string;
   start_date: string;
   end_date: string;
+  at_end?: "run" | "warn" | "end" | null;
 };
 
 export type BudgetList = {
@@ -1464,7 +1467,7 @@ export type SubscriptionAnswer = {
 export type SubscriptionCreation = {
   target: string;
   channel?: "webhook" | "email";
-  event_types?: Array<"capacity.low" | "capacity.restored" | "filler.ended" | "filler.guarantee" | "filler.leaves" | "lease.at_risk" | "lease.capacity_late" | "lease.create" | "lease.degraded" | "lease.delete" | "lease.deleting" | "lease.ending" | "lease.ends_soon" | "lease.event.before_end_lease" | "lease.event.before_end_lease.stop" | "lease.event.end_lease" | "lease.event.start_lease" | "lease.granted" | "lease.heal_policy" | "lease.heal_question" | "lease.healed" | "lease.lent" | "lease.maintenance" | "lease.moved" | "lease.no_show_released" | "lease.no_show_warned" | "lease.own_event" | "lease.purpose" | "lease.released" | "lease.reminders" | "lease.renamed" | "lease.repair" | "lease.rescheduled" | "lease.restored" | "lease.returned" | "lease.safe" | "lease.starting" | "lease.swapped" | "lease.taken_back" | "lease.timedout" | "lease.update" | "lease.waiting" | "lease.warning.done" | "lease.warning.failed" | "resource.changed" | "resource.disabled" | "resource.draw_failed" | "resource.drawn" | "resource.enabled" | "resource.enrolled" | "resource.given_back" | "resource.health" | "resource.removed" | "server.ends_soon" | "server.stays">;
+  event_types?: Array<"budget.ends_soon" | "budget.nearly_used" | "capacity.low" | "capacity.restored" | "filler.ended" | "filler.guarantee" | "filler.leaves" | "lease.at_risk" | "lease.budget_ended" | "lease.budget_ends" | "lease.budget_restored" | "lease.capacity_late" | "lease.create" | "lease.degraded" | "lease.delete" | "lease.deleting" | "lease.ending" | "lease.ends_soon" | "lease.event.before_end_lease" | "lease.event.before_end_lease.stop" | "lease.event.end_lease" | "lease.event.start_lease" | "lease.granted" | "lease.heal_policy" | "lease.heal_question" | "lease.healed" | "lease.lent" | "lease.maintenance" | "lease.moved" | "lease.no_show_released" | "lease.no_show_warned" | "lease.own_event" | "lease.purpose" | "lease.released" | "lease.reminders" | "lease.renamed" | "lease.repair" | "lease.rescheduled" | "lease.restored" | "lease.returned" | "lease.safe" | "lease.starting" | "lease.swapped" | "lease.taken_back" | "lease.timedout" | "lease.update" | "lease.waiting" | "lease.warning.done" | "lease.warning.failed" | "resource.changed" | "resource.disabled" | "resource.draw_failed" | "resource.drawn" | "resource.enabled" | "resource.enrolled" | "resource.given_back" | "resource.health" | "resource.removed" | "server.ends_soon" | "server.stays">;
   lease_id?: string | null;
   all_projects?: boolean;
   own?: boolean;

@@ -327,14 +327,21 @@ SPENT = {
     "end_date": "2032-01-01 00:00",
 }
 NO_SUM: Values = ["", "x", "-1", "1e99", "NaN", "Infinity", "0.0000001", "1,5", "9" * 41, *NO_TEXT]
+NO_AT_END: Values = ["", "End", "stop", *NO_TEXT]
 OF_BUDGET: dict[str, Values] = {
     "project_id": [None, "", "x" * 256, *NO_TEXT],
     "user_id": ["", "x" * 256, *NO_TEXT],
     "name": [None, *NO_NAME],
     "amount": [None, *NO_SUM],
     **dict.fromkeys(("start_date", "end_date"), NO_WINDOW_DATE),
+    "at_end": NO_AT_END,
 }
-IN_BUDGET: dict[str, Values] = {"name": NO_NAME, "amount": NO_SUM, "end_date": [*NO_DATE_TEXT, *WRONG_ISO, *NO_TEXT]}
+IN_BUDGET: dict[str, Values] = {
+    "name": NO_NAME,
+    "amount": NO_SUM,
+    "end_date": [*NO_DATE_TEXT, *WRONG_ISO, *NO_TEXT],
+    "at_end": NO_AT_END,
+}
 LENT = {**VALID, "resource_type": "physical:host", "resource_id": "1"}
 IN_PUBLICATION: dict[str, Values] = {
     "name": [None, *NO_NAME],

@@ -52,6 +52,10 @@ class Prices(Calls):
         ]
 
 
+AT_END = ("run", "warn", "end")
+"""Leases that go on when a budget ends run on, or their owners are told, or they are ended after a notice."""
+
+
 @dataclass(frozen=True, slots=True)
 class Budget(AnswerModel):
     """A budget over `[start, end)`; `user_id` is None for that of a whole project. Amounts are texts, in its unit."""
@@ -65,6 +69,7 @@ class Budget(AnswerModel):
     encumbered: str
     charged: str
     left: str
+    at_end: str
     start: datetime
     end: datetime
     values: Mapping[str, Any]
@@ -81,12 +86,26 @@ class Budgets(OwnCollection[Budget]):
     THING = Budget
 
     def create(
-        self, name: str, project_id: str, amount: str, start: datetime, end: datetime, user_id: str | None = None
+        self,
+        name: str,
+        project_id: str,
+        amount: str,
+        start: datetime,
+        end: datetime,
+        user_id: str | None = None,
+        at_end: str | None = None,
     ) -> Budget:
-        """Let the leases of a project, or of a member of it, cost so much between two dates, and no more."""
-        dates = {"start_date": start, "end_date": end}
-        return self._create(said(name=name, project_id=project_id, user_id=user_id, amount=amount, **dates))
+        """Let the leases of a project, or of a member of it, cost so much between two dates, and no more.
 
-    def change(self, ident: str, *, name: str | None, amount: str | None, end: datetime | None) -> Budget:
-        """Give it another name, amount or end; what is None stays."""
-        return self._change(ident, said(name=name, amount=amount, end_date=end))
+        `at_end` is one of `AT_END`: what becomes of leases that go on then; None: what the operators have configured.
+        """
+        dates = {"start_date": start, "end_date": end}
+        return self._create(
+            said(name=name, project_id=project_id, user_id=user_id, amount=amount, at_end=at_end, **dates)
+        )
+
+    def change(
+        self, ident: str, *, name: str | None, amount: str | None, end: datetime | None, at_end: str | None = None
+    ) -> Budget:
+        """Give it another name, amount or end, or `at_end`; what is None stays."""
+        return self._change(ident, said(name=name, amount=amount, end_date=end, at_end=at_end))

@@ -181,7 +181,8 @@ HISTORY: Mapping[Version, str] = {
 * The answer to POST and PUT of a lease, also of a dry run, has `warnings` if there are any: each with a `code`, a
   `message` and `details`, as an error has them. Such is a lease that its project's own quota does not let it use.
 * Where things have prices (`/v1/prices`), `GET /v1/leases/{lease_id}` and the answer to a dry run show the `cost` of
-  the lease. `/v1/budgets` says how much the leases of a project, or of a member of it, may cost.
+  the lease. `/v1/budgets` says how much the leases of a project, or of a member of it, may cost, and what becomes at
+  its end of leases that go on (`at_end`).
 * An offer shows the `cost` of its lease, and a series that of all its leases (`together`).
 * `GET /v1/charges` shows what was charged for time that is over, as JSON, CSV or rows of FOCUS 1.2.
 * `GET /v1/leases/{lease_id}` shows where a lease stands that waits (`in_line`): its position, how many are ahead of it

@@ -1,4 +1,4 @@
-"""Take back what was lent to a lease, after the notice that its holder was promised (decision 0147).
+"""End a lease sooner than its holder asked for, as when what is lent is taken back after a notice (decision 0147).
 
 One rule for all that a lender may do: take back a sub-lease, delete an offer or the lease that lends, end a lease of
 its own resource. What the holder or an operator deletes goes at once (`leasing/delete.py`).
@@ -20,10 +20,11 @@ from leasehold.model.transitions import Trigger, can, move
 from leasehold.model.windows import rounded_up
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from leasehold.db.allocation import Shift
-    from leasehold.leasing.deciding.decision import News
+    from leasehold.leasing.deciding.decision import News, Taken
     from leasehold.leasing.locks import Locks
     from leasehold.leasing.service import Service
     from leasehold.model.lease import Lease
@@ -39,19 +40,35 @@ def with_notice(service: Service, lease: Lease, locks: Locks, *, lender_goes: bo
         return None
     if lender_goes:
         given = _without_lender(given)
+    return sooner(service, lease, given, locks, [LeaseNews.TAKEN_BACK] if lease.notice != given.notice else [])
+
+
+def ended_at(lease: Lease, end: datetime) -> Lease:
+    """Return a lease with an earlier end, or with that at its start; raises ForbiddenTransitionError if it is over."""
+    return move(lease.ending_at(end), Trigger.TAKEN_BACK)
+
+
+def sooner(service: Service, lease: Lease, given: Lease, locks: Locks, told: Sequence[News]) -> Decision:
+    """Return that a lease, which is locked after its pools, has the end that is `given`, and what it has until then.
+
+    The warning before the end comes as long before that as it did before, or now.
+    """
     after = _warned_anew(lease, given)
-    news: list[News] = []
-    if lease.notice != after.notice:
-        news.append(LeaseNews.TAKEN_BACK)
+    news = list(told)
     if lease.reached(EventType.BEFORE_END) and not after.reached(EventType.BEFORE_END):
         news.append("lease.event.before_end_lease.stop")
     stay: list[Shift] = []
+    keeps: list[Taken] = []
     for before, part in zip(lease.reservations, after.reservations, strict=True):
         if (pool := pool_of(before, service.types)) is not None:
+            picks = [held.pick for held in held_by(before, lease)]
             moves = Rewriting(lease, before, pool, after.window, locks.now, part.ending)
-            stay += rewritten(moves, [held.pick for held in held_by(before, lease)]).stay
+            stay += rewritten(moves, picks).stay
+            keeps.append((part.id, pool, moves.ahead, picks))
     after = rearmed(lease, after, locks.now, service.settings.manager.warn_before_end)
-    return Decision(locks=locks, lease=after, before=lease, stay=stay, news=news, due=locks.now, frees=True)
+    return Decision(
+        locks=locks, lease=after, before=lease, stay=stay, keeps=keeps, news=news, due=locks.now, frees=True
+    )
 
 
 def _given(lease: Lease, now: datetime) -> Lease | None:
@@ -65,7 +82,7 @@ def _given(lease: Lease, now: datetime) -> Lease | None:
     end = min(lease.window.end, rounded_up(now) + notice.length)
     if end <= lease.window.start:
         return None
-    after = move(lease.ending_at(end), Trigger.TAKEN_BACK)
+    after = ended_at(lease, end)
     for part in lease.reservations:
         after = after.with_reservations({part.id}, ending=replace(part.ending, notice=notice.given(now)))
     return after

@@ -58,6 +58,13 @@ class LeaseNews(StrEnum):
     NO_SHOW_WARNED = "lease.no_show_warned"
     NO_SHOW_RELEASED = "lease.no_show_released"
     CAPACITY_LATE = "lease.capacity_late"
+    BUDGET_ENDS = "lease.budget_ends"
+    BUDGET_ENDED = "lease.budget_ended"
+    BUDGET_RESTORED = "lease.budget_restored"
+
+
+ENDED_BY_OTHERS = frozenset({LeaseNews.TAKEN_BACK, LeaseNews.BUDGET_ENDED})
+"""Events after which a lease is shorter, and its owner has not given up what it has lost."""
 
 
 class ResourceNews(StrEnum):
@@ -97,16 +104,24 @@ class FillerNews(StrEnum):
     ENDED = "filler.ended"
 
 
+class BudgetNews(StrEnum):
+    """The types of events of budgets, which belong to the budget's project."""
+
+    NEARLY_USED = "budget.nearly_used"
+    ENDS_SOON = "budget.ends_soon"
+
+
 BUS_EVENTS = (
     *("lease.create", "lease.update", "lease.delete"),
     *(f"lease.event.{name}" for name in ("start_lease", "before_end_lease", "before_end_lease.stop", "end_lease")),
 )
 """The types of events that Blazar has, and sends to the message bus (contract lifecycle §9)."""
-EVENT_TYPES = frozenset({*BUS_EVENTS, *LeaseNews, *ResourceNews, *AlarmNews, *ServerNews, *FillerNews})
+EVENT_TYPES = frozenset({*BUS_EVENTS, *LeaseNews, *ResourceNews, *AlarmNews, *ServerNews, *FillerNews, *BudgetNews})
 """All types of events; docs/guides/how-you-are-told.md says when each comes."""
 _OF_ALARMS = frozenset(AlarmNews)
 _OF_SERVERS = frozenset(ServerNews)
 _OF_FILLERS = frozenset(FillerNews)
+_OF_BUDGETS = frozenset(BudgetNews)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +158,7 @@ def read_event_id(text: str, field: str) -> Cursor:
 
 @dataclass(frozen=True, slots=True)
 class LogEvent:
-    """One event, of a lease, a resource, an alarm, a server or a filler; `payload` is the state after it, as JSON.
+    """One event, of a lease, a resource, an alarm, a server, a filler or a budget; `payload` is the state after it.
 
     `lease_state` is the rest of that state, for the message bus and the past of a lease (`db/lease_state.lease_of`).
     """
@@ -172,6 +187,11 @@ class LogEvent:
     def filler_id(self) -> str | None:
         """The filler that it is about; such an event has neither a lease nor a resource."""
         return str(self.payload["id"]) if self.type in _OF_FILLERS else None
+
+    @property
+    def budget_id(self) -> str | None:
+        """The budget that it is about; such an event has neither a lease nor a resource."""
+        return str(self.payload["id"]) if self.type in _OF_BUDGETS else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ class Trigger(StrEnum):
     RETRIED = "amended after a failure"
     SWAPPED = "a resource is swapped"
     TOLD = "an event of its owner is due"
-    TAKEN_BACK = "what is lent to it is taken back, with notice"
+    TAKEN_BACK = "what it has is taken back, with notice"
     DROPPED = "a dropped reservation is gone"
     DELETED = "deleted"
     GONE = "deletion is complete"

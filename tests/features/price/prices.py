@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from tests.factory import AT_ONCE, START
 
 if TYPE_CHECKING:
     from leasehold.features.price.budget import Budget
+    from leasehold.features.price.budget_options import BudgetSettings
     from leasehold.model.lease import Lease
     from tests.factory import World
 
@@ -57,7 +59,7 @@ def amended(world: World, lease: Lease, part: dict[str, Any] | None = None, **ch
         return world.amend(lease, part, **changes)
 
 
-def budget(world: World, amount: str, start: float = 0, end: float = 100, **more: str) -> Budget:
+def budget(world: World, amount: str, start: float = 0, end: float = 100, **more: Any) -> Budget:
     """Make a budget of the project demo from one hour after the start of the test to another."""
     given = {"project_id": "demo", "user_id": "", "name": "spring", **more}
     micro = int(Decimal(amount) * 10**6)
@@ -68,3 +70,9 @@ def budget(world: World, amount: str, start: float = 0, end: float = 100, **more
 
 def left(world: World, of: Budget) -> str:
     return f"{from_micro(ALL.get(world.service, of.id).left):.2f}"
+
+
+def with_budgets(world: World, budgets: BudgetSettings) -> World:
+    """Return the same service as a new process opens it that treats budgets so."""
+    prices = world.service.settings.of(PriceSettings)
+    return world.with_settings(features=world.service.settings.having(replace(prices, budgets=budgets)).features)

@@ -71,6 +71,20 @@ FILLER = {
         "reason": "A lease needs its host.",
     },
 }
+BUDGET = {
+    "id": "b1",
+    "project_id": "p",
+    "user_id": None,
+    "name": "spring",
+    "unit": "EUR",
+    "at_end": "end",
+    "percent": 80,
+    "amount": "10.000000",
+    "encumbered": "8.000000",
+    "left": "2.000000",
+    "start_date": "2031-01-01T00:00:00+00:00",
+    "end_date": "2032-01-01T00:00:00+00:00",
+}
 RESOURCE = {"id": "7", "resource_type": "physical:host", "name": "cmp-01", "health": "failed"}
 
 
@@ -98,6 +112,8 @@ def event(kind: str = "lease.create", **payload: Any) -> LogEvent:
         return LogEvent(where, kind, NOW, "p", None, None, None, {**ALARM, **payload})
     if kind.startswith("filler."):
         return LogEvent(where, kind, NOW, "p", None, None, None, {**FILLER, **payload})
+    if kind.startswith("budget."):
+        return LogEvent(where, kind, NOW, "p", None, None, None, {**BUDGET, **payload})
     if kind.startswith("server."):
         return LogEvent(where, kind, NOW, "p", None, None, None, {**SERVER, **payload})
     return LogEvent(where, kind, NOW, "p", "l1", None, None, {**LEASE, **payload})
@@ -229,6 +245,7 @@ def test_each_type_has_words_of_its_own(kind: str) -> None:
     letter = write_letter(event(kind), subscription(), None)
     assert kind not in letter.subject
     named = {"lease": "gpu", "capacity": "gpus", "resource": "cmp-01", "server": "spot", "filler": "sweep"}
+    named |= {"budget": "spring"}
     assert named[kind.partition(".")[0]] in letter.subject
     assert kind in letter.text
 
@@ -239,6 +256,31 @@ def test_a_filler_that_has_to_go_is_told_when_and_why() -> None:
     assert "A lease needs its host." in text
     shorter = write_letter(event("filler.guarantee"), subscription(), None).text
     assert "Its servers are let be until 2031-05-01T10:00:00+00:00 in any case" in shorter
+
+
+def test_a_budget_says_what_is_left_and_what_becomes_of_leases() -> None:
+    nearly = write_letter(event("budget.nearly_used"), subscription(), None)
+    assert nearly.subject == "Of budget spring 80 % are agreed"
+    assert "Left        2.000000 EUR\n" in nearly.text
+    assert "What costs more than is left is refused.\nEvent " in nearly.text
+    soon = write_letter(event("budget.ends_soon"), subscription(), None).text
+    assert "Leases that run on then are ended, each after a notice of its own.\n" in soon
+    shown = {
+        each: write_letter(event("budget.ends_soon", at_end=each), subscription(), None).text
+        for each in ("run", "warn")
+    }
+    assert "Leases run on then.\n" in shown["run"]
+    assert "Leases run on then, and their owners are told.\n" in shown["warn"]
+
+
+def test_a_lease_beyond_its_budget_says_when_it_ends() -> None:
+    when = {"unpaid_from": "2031-05-02T09:00:00+00:00", "ends_at": "2031-05-03T09:00:00+00:00"}
+    text = write_letter(event("lease.budget_ends", **when), subscription(), None).text
+    assert "No budget pays for it from 2031-05-02T09:00:00+00:00 on. It ends at 2031-05-03T09:00:00+00:00" in text
+    assert (
+        "It runs on.\n"
+        in write_letter(event("lease.budget_ends", **{**when, "ends_at": None}), subscription(), None).text
+    )
 
 
 def test_a_question_says_how_to_answer_it() -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class LogEventAnswer(TypedDict):
-    """An event of a lease, a resource, an alarm or a server; `payload` is the state after it.
+    """An event of a lease, a resource, an alarm, a server, a filler or a budget; `payload` is the state after it.
 
     `id` never changes, and is a cursor. `position` counts up by one through all events of all projects.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from leasehold.features.price.agreement import Agreement, amount
@@ -20,6 +21,14 @@ MICRO: Final = 6
 """Amounts are kept in millionths of the unit, as whole numbers: every database adds these up exactly."""
 MOST: Final = 2**62
 """Millionths: more than any budget may have, and small enough for every database."""
+
+
+class AtEnd(StrEnum):
+    """What becomes of leases that go on when a budget ends: they run on, or their owners are told, or they end too."""
+
+    RUN = "run"
+    WARN = "warn"
+    END = "end"
 
 
 def to_micro(value: Decimal) -> int:
@@ -38,6 +47,7 @@ class Budget:
 
     `amount` and `encumbered`, what is agreed of it, are in millionths of the unit of the prices. The `version` is
     another one when a budget of the project was made, deleted or put off; `recount` says that this one was, just now.
+    `at_end` is one of `AtEnd`.
     """
 
     id: str
@@ -51,6 +61,7 @@ class Budget:
     encumbered: int = 0
     recount: bool = False
     version: int = 1
+    at_end: str = AtEnd.RUN
 
     @property
     def window(self) -> Window:

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from leasehold.api import dates
 from leasehold.api.call import Reply
-from leasehold.api.models.base import RequestModel, answer
+from leasehold.api.models.base import RequestModel, answer, one_of
 from leasehold.api.models.lease import Date  # noqa: TC001 - read at run time
 from leasehold.api.models.name import Name  # noqa: TC001 - read at run time
 from leasehold.api.paging import ListKeys
@@ -18,7 +18,7 @@ from leasehold.api.policies.base import ADMIN, READER_OR_ADMIN, Rule
 from leasehold.api.route import CREATED, EVERY, GONE, V1_3, Noun
 from leasehold.api.views.shown import shown
 from leasehold.features.price import use
-from leasehold.features.price.budget import MICRO, from_micro, to_micro
+from leasehold.features.price.budget import MICRO, AtEnd, from_micro, to_micro
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
@@ -45,10 +45,15 @@ Amount = Annotated[
     WithJsonSchema({"type": "string", "pattern": r"^[0-9]{1,13}(\.[0-9]{1,6})?$"}),
 ]
 Ident = Annotated[str, Field(min_length=1, max_length=255)]
+POLICIES = [each.value for each in AtEnd]
+Policy = Annotated[str, AfterValidator(one_of(POLICIES)), WithJsonSchema({"type": "string", "enum": POLICIES})]
 
 
 class BudgetCreation(RequestModel):
-    """The body of POST /v1/budgets: so much may be agreed for a time, by a project or by one member of it."""
+    """The body of POST /v1/budgets: so much may be agreed for a time, by a project or by one member of it.
+
+    `at_end` says what becomes of leases that go on when it ends; without it that is as it is configured.
+    """
 
     project_id: Ident
     user_id: Ident | None = None
@@ -56,6 +61,7 @@ class BudgetCreation(RequestModel):
     amount: Amount
     start_date: Date
     end_date: Date
+    at_end: Policy | None = None
 
 
 class BudgetAmendment(RequestModel):
@@ -64,6 +70,7 @@ class BudgetAmendment(RequestModel):
     name: Name | None = None
     amount: Amount | None = None
     end_date: str | None = None
+    at_end: Policy | None = None
 
 
 class BudgetAnswer(TypedDict):
@@ -83,6 +90,7 @@ class BudgetAnswer(TypedDict):
     left: str
     start_date: str
     end_date: str
+    at_end: str
     created_at: str
 
 
@@ -108,7 +116,9 @@ def create(call: Call, body: BudgetCreation) -> Reply:
         dates.parse(text, version=call.version, now=now, field=field)
         for text, field in ((body.start_date, "start_date"), (body.end_date, "end_date"))
     )
-    draft = use.BudgetDraft(body.project_id, body.user_id or "", body.name, to_micro(Decimal(body.amount)), start, end)
+    draft = use.BudgetDraft(
+        body.project_id, body.user_id or "", body.name, to_micro(Decimal(body.amount)), start, end, body.at_end
+    )
     return Reply({"budget": _show(call, use.make_budget(call.service, draft))})
 
 
@@ -118,9 +128,9 @@ def show(call: Call, budget: Budget) -> Reply:
 
 
 def amend(call: Call, body: BudgetAmendment, budget: Budget) -> Reply:
-    """Give a budget another name, amount or end."""
+    """Give a budget another name, amount or end, or say anew what becomes of leases that go on then."""
     amount = None if body.amount is None else to_micro(Decimal(body.amount))
-    changes = use.BudgetChanges(body.name, amount, call.date(body.end_date, "end_date"))
+    changes = use.BudgetChanges(body.name, amount, call.date(body.end_date, "end_date"), body.at_end)
     return Reply({"budget": _show(call, use.amend_budget(call.service, budget.id, changes))})
 
 

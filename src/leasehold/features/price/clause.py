@@ -14,6 +14,7 @@ from leasehold.features.price.store import add_agreement, change_agreement, find
 from leasehold.leasing.deciding.allocations import held_by
 from leasehold.model.actor import actor_of
 from leasehold.model.allocation import slots_of
+from leasehold.model.event_log import ENDED_BY_OTHERS
 from leasehold.model.states import LeaseStatus
 from leasehold.model.windows import to_seconds
 
@@ -62,7 +63,7 @@ class PriceClause:
         before = _before(decision) if known is None else known
         if decision.before is not None:
             before = placed(before, decision.before.window.start)
-        after = self.budgets.take(within.connection, Wish(lease, before, parts, now, free=_is_offer(decision)))
+        after = self.budgets.take(within.connection, Wish(lease, before, parts, now, free=_is_free(decision)))
         if after == known or (known is None and not after.costs):
             return decision
         write = add_agreement if known is None else change_agreement
@@ -100,9 +101,11 @@ def _is_new(decision: Decision) -> bool:
     return decision.before is None or decision.before.waits
 
 
-def _is_offer(decision: Decision) -> bool:
-    """Say whether the lease is an offer that nobody has accepted, which is given up for nothing."""
-    return decision.before is not None and decision.before.status is LeaseStatus.OFFERED
+def _is_free(decision: Decision) -> bool:
+    """Say whether what is given up costs nothing: of an offer that nobody has accepted, or not by the lease's owner."""
+    told = {each if isinstance(each, str) else each[0] for each in decision.news}
+    is_offer = decision.before is not None and decision.before.status is LeaseStatus.OFFERED
+    return is_offer or not ENDED_BY_OTHERS.isdisjoint(told)
 
 
 def _is_over(lease: Lease) -> bool:

@@ -132,15 +132,15 @@ def _fitting(wish: Wish, budgets: Sequence[Budget]) -> Fitting:
         return Fitting()
     first, last = max(wish.lease.window.start, wish.now), wish.lease.window.end
     low, high = first.timestamp() // 60, last.timestamp() // 60
-    minutes = _most(int(low), int(high), lambda minute: fits(wish.agreed(end=from_seconds(60 * minute))))
+    minutes = most_fitting(int(low), int(high), lambda minute: fits(wish.agreed(end=from_seconds(60 * minute))))
     end = None if minutes is None or 60 * minutes <= first.timestamp() else from_seconds(60 * minutes)
     units = None
     if len(wish.parts) == 1:
-        units = _most(0, wish.parts[0].total - 1, lambda count: fits(wish.agreed(units=count)))
+        units = most_fitting(0, wish.parts[0].total - 1, lambda count: fits(wish.agreed(units=count)))
     return Fitting(end, units)
 
 
-def _most(low: int, high: int, fits: Callable[[int], bool]) -> int | None:
+def most_fitting(low: int, high: int, fits: Callable[[int], bool]) -> int | None:
     """Return the greatest number from `low` to `high` that fits, if any does; if one fits, each lower one does."""
     if high < low or not fits(low):
         return None

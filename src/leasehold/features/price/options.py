@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from oslo_config import cfg
 
 from leasehold.conf.errors import unusable
 from leasehold.conf.options import Options
+from leasehold.features.price.budget_options import BUDGET_OPTIONS, BudgetSettings, read_budget_settings
 from leasehold.features.price.file import PriceFileError, read_prices
 
 if TYPE_CHECKING:
@@ -19,11 +20,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PriceSettings:
-    """The price lists; None: there are none. Charges are made for each `period`, which divides a day."""
+    """The price lists, None: there are none; what is told about budgets, and done at their end.
+
+    Charges are made for each `period`, which divides a day, and sent `to_cloudkitty`.
+    """
 
     prices: Prices | None = None
     period: timedelta = timedelta(days=1)
     to_cloudkitty: bool = False
+    budgets: BudgetSettings = field(default_factory=BudgetSettings)
 
 
 def _read(group: Any) -> PriceSettings:
@@ -31,7 +36,8 @@ def _read(group: Any) -> PriceSettings:
     if not group.file:
         return PriceSettings()
     try:
-        return PriceSettings(read_prices(Path(group.file)), period, group.to_cloudkitty)
+        prices = read_prices(Path(group.file))
+        return PriceSettings(prices, period, group.to_cloudkitty, read_budget_settings(group))
     except PriceFileError as error:
         raise unusable(f"[price] file: {error}") from error
 
@@ -56,6 +62,7 @@ OPTIONS = Options(
             help="Whether charges are sent to CloudKitty, each once. [cloudkitty] says where it is, and may name an "
             "account; without one the account of [cloud] is used, which needs the role admin there.",
         ),
+        *BUDGET_OPTIONS,
     ],
     PriceSettings,
     _read,

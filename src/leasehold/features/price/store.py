@@ -11,8 +11,9 @@ from sqlalchemy import BigInteger, Boolean, Column, Index, String, Text, bindpar
 from leasehold.db.owned import OwnedRows
 from leasehold.db.tables import RECORD, leases, table
 from leasehold.db.types import COUNTED, BigKey, UtcDateTime
+from leasehold.features.price import warned_store  # noqa: F401 - its tables are loaded with these
 from leasehold.features.price.agreement import Agreement, Line, Once
-from leasehold.features.price.budget import Budget
+from leasehold.features.price.budget import AtEnd, Budget
 from leasehold.features.price.model import Tariff, TimeFactor
 from leasehold.model.hours import read_zone
 from leasehold.model.states import LeaseStatus
@@ -54,6 +55,7 @@ budgets = table(
     Column("encumbered", BigInteger, nullable=False),
     Column("recount", Boolean, nullable=False),
     Column("version", BigInteger, nullable=False),
+    Column("at_end", String(8), nullable=False, server_default=AtEnd.RUN),
     Index(None, "project_id"),
 )
 # Closed rows, which never change. Prices are decimals as text, amounts millionths of the unit of the prices: `amount`
@@ -149,7 +151,7 @@ def encumber(connection: Connection, budget: Budget, more: int) -> bool:
 
 def save_budget(connection: Connection, budget: Budget) -> None:
     """Write all that may change of a budget, which this transaction has locked."""
-    values = {name: getattr(budget, name) for name in ("name", "amount", "ends_at", "encumbered", "recount")}
+    values = {name: getattr(budget, name) for name in ("name", "amount", "ends_at", "encumbered", "recount", "at_end")}
     connection.execute(update(budgets).where(budgets.c.id == budget.id).values(values))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -23,6 +23,7 @@ from leasehold.features.price.store import (
     over_too_early,
     save_budget,
 )
+from leasehold.features.price.warned_store import forget_warned
 from leasehold.leasing.deciding.decision import Decision
 from leasehold.leasing.owned import OwnedItems
 from leasehold.leasing.unit import run
@@ -67,6 +68,8 @@ class BudgetDraft:
     amount: int
     starts_at: datetime
     ends_at: datetime
+    at_end: str | None = None
+    """None: as it is configured when the budget is made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,7 @@ class BudgetChanges:
     name: str | None = None
     amount: int | None = None
     ends_at: datetime | None = None
+    at_end: str | None = None
 
 
 def prices_of(service: Service) -> Prices:
@@ -107,6 +111,7 @@ def make_budget(service: Service, draft: BudgetDraft) -> Budget:
         ends_at=draft.ends_at,
         created_at=service.now(),
         recount=True,
+        at_end=draft.at_end or service.settings.of(PriceSettings).budgets.at_end,
     )
 
     def write(connection: Connection) -> Budget:
@@ -133,7 +138,8 @@ def amend_budget(service: Service, ident: str, changes: BudgetChanges) -> Budget
         before = next((each for each in every if each.id == ident), None)
         if before is None:
             raise NotFoundError("budget_id", ident)
-        given = {name: value for name in ("name", "amount", "ends_at") if (value := getattr(changes, name)) is not None}
+        names = [each.name for each in fields(changes)]
+        given = {name: value for name in names if (value := getattr(changes, name)) is not None}
         after = replace(before, **given)
         if after.ends_at != before.ends_at:
             _check_dates(after.starts_at, after.ends_at)
@@ -151,6 +157,7 @@ def delete_budget(service: Service, budget: Budget) -> None:
 
     def write(connection: Connection) -> bool:
         outdate_budgets(connection, budget.project_id)
+        forget_warned(connection, budget.id)
         return BUDGETS.remove(connection, budget.id)
 
     if not service.db.transact(write):

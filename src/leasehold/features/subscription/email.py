@@ -48,7 +48,7 @@ PERMANENT = 500
 LONGEST_SUBJECT = 200
 LONGEST_TEXT = 200
 """Of one value, in characters: members of projects choose names."""
-EVERY, OF_ALARM, OF_SERVER, OF_FILLER = "event.txt", "alarm.txt", "server.txt", "filler.txt"
+EVERY, OF_ALARM, OF_SERVER, OF_FILLER, OF_BUDGET = "event.txt", "alarm.txt", "server.txt", "filler.txt", "budget.txt"
 
 
 def read_address(target: str, settings: EmailSettings) -> str | None:
@@ -182,8 +182,8 @@ def write_letter(event: LogEvent, subscription: Subscription, templates: str | N
     """Return the letter about an event: the first line that the template gives is the subject, the rest the text.
 
     The template is `TYPE.txt`, or else `alarm.txt` for a capacity alarm, `server.txt` for a server, `filler.txt` for a
-    filler and `event.txt` for all others, from the operator's folder or else from the service. Raises DeliveryError if
-    it cannot be used.
+    filler, `budget.txt` for a budget and `event.txt` for all others, from the operator's folder or else from the
+    service. Raises DeliveryError if it cannot be used.
     """
     shown = {
         "event": {"id": str(event.cursor), "type": event.type, "time": event.time, "project_id": event.project_id},
@@ -192,6 +192,7 @@ def write_letter(event: LogEvent, subscription: Subscription, templates: str | N
         "alarm": tidy(event.payload) if event.alarm_id else None,
         "server": tidy(event.payload) if event.server_id else None,
         "filler": tidy(event.payload) if event.filler_id else None,
+        "budget": tidy(event.payload) if event.budget_id else None,
         "subscription": {key: tidy(getattr(subscription, key)) for key in ("id", "user_id", "project_id")},
     }
     try:
@@ -205,7 +206,10 @@ def write_letter(event: LogEvent, subscription: Subscription, templates: str | N
 
 def _usual(event: LogEvent) -> str:
     """Return the template of an event for which there is none of its own."""
-    kinds = ((event.alarm_id, OF_ALARM), (event.server_id, OF_SERVER), (event.filler_id, OF_FILLER))
+    kinds = (
+        *((event.alarm_id, OF_ALARM), (event.server_id, OF_SERVER)),
+        *((event.filler_id, OF_FILLER), (event.budget_id, OF_BUDGET)),
+    )
     return next((name for ident, name in kinds if ident), EVERY)
 
 

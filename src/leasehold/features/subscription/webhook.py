@@ -172,4 +172,6 @@ def _subject(event: LogEvent) -> str:
         return f"servers/{event.server_id}"
     if event.filler_id is not None:
         return f"fillers/{event.filler_id}"
+    if event.budget_id is not None:
+        return f"budgets/{event.budget_id}"
     return f"resources/{event.resource_type}/{event.resource_id}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from leasehold_client.budget import AT_END
 from leasehold_client.cli.command.base import TalkingLister, TalkingShow, attributes, fields
 from leasehold_client.cli.command.things import DeleteThing, ListOwn, ShowThing, ThingKind, thing_fields
 from leasehold_client.cli.reading import typed
@@ -23,6 +24,7 @@ _KIND: ThingKind[Budget] = ThingKind(
         "from": lambda command, budget: command.moment(budget.start),
         "until": lambda command, budget: command.moment(budget.end),
         "user": lambda _, budget: budget.user_id or "",
+        **attributes("at_end"),
     },
 )
 
@@ -67,11 +69,12 @@ class CreateBudget(TalkingShow):
         parser.add_argument("--amount", required=True, metavar="<amount>", help="such as 1500.00")
         parser.add_argument("--from", dest="start", type=moment, required=True, metavar="<time>", help="from when on")
         parser.add_argument("--until", dest="end", type=moment, required=True, metavar="<time>", help="until when")
+        _add_at_end(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         asked = parsed_args
         made = self.client.budgets.create(
-            asked.name, asked.for_project, asked.amount, asked.start, asked.end, asked.for_user
+            asked.name, asked.for_project, asked.amount, asked.start, asked.end, asked.for_user, asked.at_end
         )
         return fields(thing_fields(self, made))
 
@@ -86,10 +89,18 @@ class SetBudget(TalkingShow):
         parser.add_argument(
             "--until", dest="end", type=typed.moment_of(self.clock), metavar="<time>", help="until when it pays"
         )
+        _add_at_end(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         asked, calls = parsed_args, self.client.budgets
-        if asked.name is None and asked.amount is None and asked.end is None:
-            raise ClientError("Say what to change: --name, --amount or --until.")
-        changed = calls.change(calls.find(asked.thing).id, name=asked.name, amount=asked.amount, end=asked.end)
+        changes = {"name": asked.name, "amount": asked.amount, "end": asked.end, "at_end": asked.at_end}
+        if not any(changes.values()):
+            raise ClientError("Say what to change: --name, --amount, --until or --at-end.")
+        changed = calls.change(calls.find(asked.thing).id, **changes)
         return fields(thing_fields(self, changed))
+
+
+def _add_at_end(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--at-end", choices=AT_END, help="leases that go on then run on, or their owners are told, or they end as well"
+    )

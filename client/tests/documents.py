@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent.parent.parent
 LEFT_OUT = "…"
 WRITTEN_ADDRESS = "http://127.0.0.1:1234"
 WITHIN = 60
-READS = re.compile(r"leasehold (?:lease (?:show|list|resources|events)|host list|calendar|availability)\b")
+READS = re.compile(r"leasehold (?:lease (?:show|list|resources|events)|budget list|host list|calendar|availability)\b")
 """Commands that change nothing, so that they can be asked again until what the page says has happened."""
 _VARYING = (
     (re.compile(r"^[+-]+$", re.MULTILINE), ""),

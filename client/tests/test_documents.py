@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+from configparser import ConfigParser
 from contextlib import contextmanager
+from dataclasses import replace
+from itertools import dropwhile, takewhile
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from client.tests.conftest import Inside
-    from tests.processes import Program
+    from tests.processes import Options, Program
 
 # Each runs dozens of programs, which take minutes on a busy machine; each of them has a limit of its own.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
@@ -35,6 +38,7 @@ EVERYTHING = "everything"
 """The lease that the welcome says is refused."""
 REFUSED = "Not enough hosts available: 12 asked, "
 START = "make run"
+PRICED = "leasehold-standalone --config-file etc/leasehold/priced.conf"
 OF_MAKE = {START, "make test"}
 """Commands that start the service and this test itself."""
 
@@ -76,9 +80,9 @@ def first_line(shell: Shell, words: list[str]) -> str:
 
 
 @contextmanager
-def just_started(folder: Path) -> Iterator[tuple[Program, Terminal]]:
+def just_started(folder: Path, options: Options | None = None) -> Iterator[tuple[Program, Terminal]]:
     """Run a service as `make run` does, and yield it with a terminal beside it, in which nothing was typed yet."""
-    with running("leasehold-standalone") as service:
+    with running("leasehold-standalone", options=options or {}) as service:
         environ = {"PATH": f"{BIN}:/usr/bin:/bin", "HOME": str(folder), "TZ": "UTC", "COLUMNS": "80"}
         # Where the sandbox is, for the commands that change it.
         environ["LEASEHOLD_STATE"] = str(service.log.parent)
@@ -86,8 +90,8 @@ def just_started(folder: Path) -> Iterator[tuple[Program, Terminal]]:
 
 
 def follow(page: Path, service: Program, terminal: Terminal) -> list[Example]:
-    """Do all that a page says, and return it."""
-    examples = list(examples_of(page, "$ ", fenced=True))
+    """Do all that a page says up to a second service, and return it."""
+    examples = list(takewhile(lambda each: each.command != PRICED, examples_of(page, "$ ", fenced=True)))
     for example in examples:
         command = example.command.partition("  #")[0].rstrip()
         if command not in OF_MAKE:
@@ -118,6 +122,21 @@ def test_a_newcomer_follows_every_page_in_one_sequence(
         assert counts.pop("command-line") > 50
         assert list(counts.values()) == [6, 3, 2, 10]
         assert run_all(inside, shell, ROOT / "src" / "leasehold" / "cmd" / "standalone.py", "  ") == 3
+
+
+def test_a_project_at_the_edge_of_its_budget_follows_the_rest_of_the_tutorial(tmp_path: Path) -> None:
+    """With the service that it starts: the file of prices that its configuration names."""
+    config = ConfigParser()
+    config.read(ROOT / PRICED.rpartition(" ")[2])
+    assert config.sections() == ["price"]
+    examples = dropwhile(lambda each: each.command != PRICED, examples_of(ROOT / "docs" / "tutorial.md", fenced=True))
+    options = {"price": {"file": ROOT / config["price"]["file"]}}
+    with just_started(tmp_path, options) as (service, plain):
+        terminal = replace(plain, environ={**plain.environ, "OS_ENDPOINT": service.url})
+        wanted = [each for each in examples if each.command != PRICED]
+        for each in wanted:
+            terminal.follow(each)
+    assert len(wanted) > 10
 
 
 def test_what_make_run_starts() -> None:

@@ -6,6 +6,7 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING
 
+from leasehold_client.calls.wire import read_time
 from leasehold_client.cli.command.base import Talking
 from leasehold_client.cli.output.columns import one_line
 from leasehold_client.cli.output.shown import show_moment
@@ -50,7 +51,9 @@ class ListEvents(Talking):
 
     def _line(self, event: LogEvent) -> str:
         what = (event.payload.get(key) for key in ("name", "status"))
-        named = "  ".join(str(each) for each in what if each)
+        ends = event.payload.get("ends_at")
+        ending = "" if ends is None else f"ends at {show_moment(read_time(ends), self.clock.zone)}"
+        named = "  ".join(str(each) for each in (*what, ending) if each)
         return (
             f"{show_moment(event.time, self.clock.zone)}  {event.type:{_WIDEST_TYPE}}  {named or event.lease_id or ''}"
         )

@@ -12,7 +12,7 @@ from leasehold_client.calls.wire import write_time
 from leasehold_client.cli.command.base import TalkingShow, fields
 from leasehold_client.cli.leases.asking import ask_for
 from leasehold_client.cli.leases.counter_offer import offers_for_lease
-from leasehold_client.cli.leases.lease_list import end_of, lease_fields
+from leasehold_client.cli.leases.lease_list import cost_of, end_of, lease_fields
 from leasehold_client.cli.leases.searching import add_earliest, check_search, in_first_window
 from leasehold_client.cli.leases.waiting import begin_wait
 from leasehold_client.cli.output.shown import others_taken, what
@@ -113,8 +113,9 @@ class CreateLease(TalkingShow):
 
     def _granted(self, lease: Lease) -> dict[str, object]:
         """Return what a dry run says; its ids mean nothing."""
-        start, end = self.moment_and_distance(lease.start), end_of(self, lease, distance=True)
-        return {"name": lease.name, "would_be_granted": True, "what": what(lease), "start_date": start, "end_date": end}
+        start, end, cost = self.moment_and_distance(lease.start), end_of(self, lease, distance=True), cost_of(lease)
+        shown = {"name": lease.name, "would_be_granted": True, "what": what(lease), "start_date": start}
+        return {**shown, "end_date": end, **({} if cost is None else {"cost": cost})}
 
 
 def _add_ways(parser: argparse.ArgumentParser, moment: Callable[[str], datetime]) -> None:

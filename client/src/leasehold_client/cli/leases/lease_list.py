@@ -80,8 +80,8 @@ class ShowLease(TalkingShow):
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         leases, named, moment = self.client.leases, parsed_args.lease, parsed_args.as_of
         found = leases.find(named) if moment is None else leases.get(leases.id_of_any(named), moment)
-        if moment is None and found.waits:
-            # The list in which a name is looked up does not say where the lease stands.
+        if moment is None and named != found.id:
+            # The list in which a name is looked up does not say where the lease stands, nor what it costs.
             found = leases.get(found.id)
         return fields(lease_fields(self, found))
 
@@ -105,6 +105,7 @@ def lease_fields(command: Talking, lease: Lease) -> dict[str, object]:
         "start_date": command.moment_and_distance(lease.start),
         "end_date": end_of(command, lease, distance=True),
         "how_long": time_left(lease, command.clock.now()),
+        "cost": cost_of(lease),
         "reservations": Shown(lease.values["reservations"], "\n".join(map(_reservation, count(1), lease.reservations))),
         "boot": Shown(commands, commands) if commands else None,
         "events": Shown(lease.values["events"], "\n".join(_event(command, each) for each in lease.values["events"])),
@@ -118,6 +119,16 @@ def _plain(command: Talking, key: str, value: Any) -> object:
     if key in _TIMES:
         return command.moment_and_distance(read_time(value))
     return Shown(value, json.dumps(value)) if isinstance(value, list | dict) else value
+
+
+def cost_of(lease: Lease) -> Shown | None:
+    """Return what a lease costs, where it costs anything; of one that is only tried nothing has passed."""
+    found = lease.values.get("cost")
+    if found is None:
+        return None
+    total, so_far = found["total"], f"{found['passed']} {found['unit']} so far"
+    ways = [] if total is None else [f"{total} {found['unit']}"]
+    return Shown(found, ", ".join(ways if found["more"] is not None else [*ways, so_far]))
 
 
 def _in_line(command: Talking, lease: Lease) -> Shown | None:

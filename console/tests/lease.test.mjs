@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { asked, boot, kindOf, next, summary, urgency } from "../src/leasehold_console/static/lease/words.mjs";
-import { longest, lengths } from "../src/leasehold_console/static/lease/extending.mjs";
+import { lengths, longest, steps } from "../src/leasehold_console/static/lease/extending.mjs";
 
 const HOUR = 3_600_000;
 const NOW = Date.parse("2031-05-01T10:00:00Z");
@@ -60,6 +60,8 @@ test("the lengths to extend by are those that fit, and the largest", () => {
   const until = end + 30 * HOUR;
   assert.deepEqual(lengths(end, until).map((each) => [each.length / HOUR, each.fits]), [[1, true], [4, true], [24, true], [168, false]]);
   assert.deepEqual(longest(end, until), { length: 30 * HOUR, fits: true });
+  assert.deepEqual(steps(0).map((each) => each / HOUR), [1, 4, 24, 168]);
+  assert.deepEqual(steps(2 * HOUR).map((each) => each / HOUR), [1, 2, 4, 24, 168]);
   assert.equal(longest(end, end), null);
   assert.equal(longest(end, null), null);
 });

@@ -39,15 +39,21 @@ export async function bound(lease, signal) {
     if (!(error instanceof ApiError) || error.status === 0) throw error;
     const latest = error.details["latest_end"];
     if (latest) return { until: parse(latest), reason: error.message };
-    // A limit, or a lease that cannot be changed now: find the longest of the steps that is granted.
-    return { until: await largestGranted(tried, parse(lease.end_date), signal), reason: error.message };
+    // A limit, a budget, or a lease that cannot be changed now: find the longest of the steps that is granted.
+    const [end, paid] = [parse(lease.end_date), error.details["end_date"]];
+    return { until: await largestGranted(tried, end, steps(paid ? parse(paid) - end : 0), signal), reason: error.message };
   }
 }
 
-/** @param {(length: number) => Promise<unknown>} tried @param {number} end @param {AbortSignal} signal */
-async function largestGranted(tried, end, signal) {
+/** The lengths that are tried, with that which a budget pays for; 0: nobody says how long that is. @param {number} paid */
+export function steps(paid) {
+  return paid > 0 ? [...STEPS, paid].sort((one, other) => one - other) : STEPS;
+}
+
+/** @param {(length: number) => Promise<unknown>} tried @param {number} end @param {readonly number[]} some @param {AbortSignal} signal */
+async function largestGranted(tried, end, some, signal) {
   let until = end;
-  for (const length of STEPS) {
+  for (const length of some) {
     try {
       await tried(length);
       until = end + length;

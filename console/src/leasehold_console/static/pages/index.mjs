@@ -18,6 +18,7 @@ export const PAGES = [
   { form: "hosts", load: () => import("./hosts.mjs"), nav: t("hosts"), key: "h", when: () => may("leasehold:resources:get") && may("blazar:oshosts:get") },
   { form: "power", load: () => import("./power.mjs"), nav: t("power"), key: "p", when: () => may("leasehold:power:get") },
   { form: "usage", load: () => import("./usage.mjs"), nav: t("usage"), key: "u", when: () => may("leasehold:usage:get") },
+  { form: "budgets", load: () => import("./budgets.mjs"), nav: t("budgets"), key: "b", when: () => may("leasehold:budgets:get") },
   { form: "capacity", load: () => import("./capacity.mjs"), nav: t("capacity"), key: "c", when: () => may("leasehold:timeline:get_all") && may("leasehold:availability:get") },
   { form: "messages", load: () => import("./messages.mjs") },
   { form: "sign-ins", load: () => import("./signins.mjs") },

@@ -99,6 +99,11 @@ function lacks(lease) {
   return lease.at_risk || lease.reservations.some((each) => each.missing_resources);
 }
 
+/** @param {import("../../../../types/api").CostAnswer} found */
+function cost({ total, passed, unit }) {
+  return total === null ? t("cost_passed", { passed, unit }) : t("cost_total", { total, passed, unit });
+}
+
 /** @param {Lease} lease */
 function facts(lease) {
   /** @type {[string, import("../core/html.mjs").View][]} */
@@ -108,6 +113,7 @@ function facts(lease) {
     [t("until"), lease.open_ended ? "–" : time(lease.end_date)],
     [t("kind"), lease.type ?? "scheduled"],
     ...(lease.purpose ? /** @type {[string, string][]} */ ([[t("purpose"), lease.purpose]]) : []),
+    ...(lease.cost ? /** @type {[string, string][]} */ ([[t("cost"), cost(lease.cost)]]) : []),
     [t("project"), lease.project_id],
     [t("id"), html`<code>${lease.id}</code>`],
   ];

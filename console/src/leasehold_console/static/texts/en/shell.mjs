@@ -11,6 +11,7 @@ export default {
   capacity: "Capacity",
   power: "Power",
   usage: "Usage",
+  budgets: "Budgets",
   new_lease: "New lease",
   zone: "Time zone",
   project: "Project",

@@ -14,7 +14,8 @@ from sqlalchemy import select
 
 from leasehold.features.flexible.moving import move_all
 from leasehold.features.price import closing
-from leasehold.features.price.budget import from_micro
+from leasehold.features.price.beyond import beyond_budgets
+from leasehold.features.price.budget import AtEnd, from_micro
 from leasehold.features.price.charge_store import CLOSED, charged_until, save_charged
 from leasehold.features.price.closing import close
 from leasehold.features.price.model import PriceList, Prices, Rates, Rule
@@ -219,6 +220,18 @@ def test_a_budget_that_is_made_later_or_amended_counts_what_was_charged(world: W
     recount(world.service)
     assert left(world, spring) == "92.00"
     assert cost(world, lease) == "23.00"
+
+
+def test_a_budget_that_got_something_back_is_used_up_later(world: World) -> None:
+    world.active(hosts(), end=10)
+    spring = budget(world, "35", -1, 20)
+    run_until(world, world.hour(3.5))
+    assert closed(world) == 3
+    amend_budget(world.service, spring.id, BudgetChanges(amount=20 * 10**6, at_end=AtEnd.END))
+    with world.service.db.reading() as connection:
+        (found,) = beyond_budgets(connection, world.now(), timedelta(days=1))
+    # Five were paid once, three hours cost two each, and the rest pays for three hours that may cost three.
+    assert found.since == world.hour(6)
 
 
 def test_a_lease_that_was_moved_is_charged_where_it_was_and_extended_at_its_price(world: World) -> None:

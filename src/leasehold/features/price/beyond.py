@@ -9,6 +9,7 @@ from sqlalchemy import select
 
 from leasehold.db.tables import leases
 from leasehold.features.price.budget import AtEnd
+from leasehold.features.price.charge_store import beside
 from leasehold.features.price.encumbering import most_fitting
 from leasehold.features.price.store import agreements, agreements_of, budgets, find_budgets, read_terms
 from leasehold.model.states import LeaseStatus
@@ -81,16 +82,17 @@ def _gaps(connection: Connection, every: Sequence[Budget], now: datetime) -> Ite
             yield _Gap(last, Window(last.ends_at, OPEN_END))
         for each in mine:
             if each.at_end != AtEnd.RUN and each.left < 0 and each.ends_at > now:
-                used_up = _used_up(each, agreements_of(connection, each.project_id, whose))
+                agreed = agreements_of(connection, each.project_id, whose)
+                used_up = _used_up(each, agreed, beside(connection, each))
                 yield _Gap(each, Window(used_up, each.ends_at))
 
 
-def _used_up(budget: Budget, agreed: Sequence[Agreement]) -> datetime:
-    """Return up to which second a budget pays for all of what is agreed."""
+def _used_up(budget: Budget, agreed: Sequence[Agreement], more: int) -> datetime:
+    """Return up to which second a budget pays for what is agreed, and for the millionths charged beside that."""
 
     def pays(second: int) -> bool:
         part = replace(budget, ends_at=max(budget.starts_at, from_seconds(second)))
-        return sum(part.share(each) for each in agreed) <= budget.amount
+        return sum(part.share(each) for each in agreed) + more <= budget.amount
 
     first = to_seconds(budget.starts_at)
     found = most_fitting(first, to_seconds(budget.ends_at), pays)

@@ -268,3 +268,30 @@ def test_a_clock_that_goes_back_ends_nothing(day: World) -> None:
     day.clock.moment -= timedelta(hours=1)
     rounds(day, DAY)
     assert (told(day, lease), day.get(lease).window.end) == ([ENDS], day.hour(100))
+
+
+def test_a_lease_that_became_longer_is_told_of_anew(day: World) -> None:
+    """Nobody looked between the top-up, the extension and the mistake."""
+    lease = shortened(day, AtEnd.END, end=30)
+    rounds(day, 6)
+    (spring,) = ALL.page(day.service, "demo")
+    amend_budget(day.service, spring.id, BudgetChanges(ends_at=day.hour(200)))
+    amended(day, day.get(lease), end=120)
+    amend_budget(day.service, spring.id, BudgetChanges(ends_at=day.hour(2)))
+    rounds(day, DAY)
+    assert told(day, lease) == [ENDS, ENDS]
+    assert said(day, lease)["ends_at"] == day.hour(7 + DAY + 1).isoformat()
+    assert day.get(lease).window.end == day.hour(120)
+
+
+def test_a_budget_that_pays_longer_but_not_for_all_is_told_of_anew(day: World) -> None:
+    lease = shortened(day, AtEnd.END, end=30)
+    rounds(day, 6)
+    (spring,) = ALL.page(day.service, "demo")
+    amend_budget(day.service, spring.id, BudgetChanges(ends_at=day.hour(50)))
+    rounds(day, 1)
+    assert said(day, lease)["ends_at"] == day.hour(50).isoformat()
+    rounds(day, 40)
+    assert (told(day, lease), day.get(lease).window.end) == ([ENDS, ENDS], day.hour(100))
+    rounds(day, 3)
+    assert (told(day, lease), day.get(lease).window.end) == ([ENDS, ENDS, ENDED], day.hour(50))

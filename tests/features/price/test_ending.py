@@ -270,6 +270,14 @@ def test_a_clock_that_goes_back_ends_nothing(day: World) -> None:
     assert (told(day, lease), day.get(lease).window.end) == ([ENDS], day.hour(100))
 
 
+def test_a_lease_whose_end_came_near_while_nobody_looked_keeps_it(day: World) -> None:
+    lease = shortened(day, AtEnd.END, end=1)
+    end_beyond(day.service)
+    run_for(day, hours=99.5)
+    assert end_beyond(day.service) == 0
+    assert (told(day, lease), day.get(lease).window.end) == ([ENDS], day.hour(100))
+
+
 def test_a_lease_that_became_longer_is_told_of_anew(day: World) -> None:
     """Nobody looked between the top-up, the extension and the mistake."""
     lease = shortened(day, AtEnd.END, end=30)

@@ -115,9 +115,9 @@ class Case:
             return False
         now = self.service.now()
         ends_at = self.end(lease, beyond.since, now + self._notice) if beyond.ends else None
-        if ends_at is not None and ends_at >= lease.window.end:
-            # It ends before it would be ended; the row says that nothing is to be done.
-            ends_at = lease.window.end
+        if ends_at is not None:
+            # One that ends before it would be ended ends as it is.
+            ends_at = min(ends_at, lease.window.end)
         save_notice(connection, Notice(lease.id, beyond.budget.id, now, lease.window.end, ends_at))
         more = {
             "budget_id": beyond.budget.id,
@@ -129,10 +129,11 @@ class Case:
         return True
 
     def _locked(self, connection: Connection) -> Lease | None:
-        """Return the lease, locked; None if it is over, somebody else has locked it, or something else was told."""
+        """Return the lease, locked; None if it has changed, somebody else has locked it, or something else was told."""
         lease = find_each(connection, [self.lease_id], lock=True).get(self.lease_id)
-        known = lease is not None and has_notice(connection, lease.id, self.known)
-        return lease if known and lease is not None and lease.status in LIVE else None
+        if lease is None or self.seen is None or lease.generation != self.seen.generation:
+            return None
+        return lease if has_notice(connection, lease.id, self.known) else None
 
     def _restored(self, connection: Connection) -> bool:
         """Tell the owner that what was told holds no more."""
@@ -180,7 +181,9 @@ class _Ending:
         if self.known.ends_at is None or not has_notice(locks.connection, lease.id, self.known):
             return None
         end = self.case.end(lease, self.known.ends_at, locks.now)
-        told = replace(self.known, lease_end=min(end, lease.window.end), ends_at=end)
+        if end >= lease.window.end:
+            return None
+        told = replace(self.known, lease_end=end, ends_at=end)
         decision = sooner(unit.service, lease, ended_at(lease, end), locks, [LeaseNews.BUDGET_ENDED])
         return replace(decision, writes=[lambda locks: save_notice(locks.connection, told)])
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import event, select
 
 from leasehold.db.tables import outbox
 from leasehold.features.price.budget import AtEnd
@@ -15,7 +15,7 @@ from leasehold.features.price.budget_options import BudgetSettings
 from leasehold.features.price.ending import cases, end_beyond
 from leasehold.features.price.use import ALL, BudgetChanges, amend_budget, delete_budget, recount
 from leasehold.model.event_log import LeaseNews
-from tests.factory import ALT, floating_ips, hosts, instances, run_for, run_until
+from tests.factory import ALT, Killed, floating_ips, hosts, instances, run_for, run_until
 from tests.features.price.prices import agreed, amended, budget, cost, left, with_budgets
 
 if TYPE_CHECKING:
@@ -259,6 +259,27 @@ def test_another_manager_goes_on_where_one_died(day: World) -> None:
     assert end_beyond(day.service) == 0
     assert told(day, lease) == [ENDS, ENDED]
     other.engine.dispose()
+
+
+@pytest.mark.parametrize("step", ["tells", "ends"])
+def test_a_manager_that_dies_before_its_commit_has_done_nothing(day: World, step: str) -> None:
+    lease = shortened(day, AtEnd.END, end=1)
+    if step == "ends":
+        end_beyond(day.service)
+        run_for(day, hours=DAY + 2)
+    before = told(day, lease), day.get(lease).window.end
+    dying = with_budgets(day, NOTICE)
+
+    @event.listens_for(dying.engine, "commit")
+    def die(_: object) -> None:
+        raise Killed
+
+    with pytest.raises(Killed):
+        end_beyond(dying.service)
+    dying.engine.dispose()
+    assert (told(day, lease), day.get(lease).window.end) == before
+    assert end_beyond(day.service) == 1
+    assert told(day, lease) == [*before[0], ENDED if step == "ends" else ENDS]
 
 
 def test_a_clock_that_goes_back_ends_nothing(day: World) -> None:

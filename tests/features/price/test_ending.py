@@ -14,6 +14,9 @@ from leasehold.features.price.budget import AtEnd
 from leasehold.features.price.budget_options import BudgetSettings
 from leasehold.features.price.ending import cases, end_beyond
 from leasehold.features.price.use import ALL, BudgetChanges, amend_budget, delete_budget, recount
+from leasehold.features.usage.follow import follow
+from leasehold.features.usage.store import usage_losses
+from leasehold.leasing.reading.event_log import sequence_events
 from leasehold.model.event_log import LeaseNews
 from tests.factory import ALT, Killed, floating_ips, hosts, instances, run_for, run_until
 from tests.features.price.prices import agreed, amended, budget, cost, left, with_budgets
@@ -106,6 +109,11 @@ def test_what_is_not_had_costs_nothing(day: World) -> None:
     assert (cost(day, lease), agreed(day, lease).given_up) == ("125.00", ())
     recount(day.service)
     assert left(day, spring) == "875.00"
+    # Nor is it given up in the record of usage.
+    sequence_events(day.service)
+    follow(day.service)
+    with day.service.db.reading() as connection:
+        assert connection.execute(select(usage_losses.c.state)).all() == []
 
 
 def test_a_budget_that_is_over_already_gives_the_whole_notice(day: World) -> None:

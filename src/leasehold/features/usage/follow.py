@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from leasehold.db.event_log import each_event, log_state
 from leasehold.db.lease_state import lease_of
 from leasehold.features.usage import store
-from leasehold.features.usage.model import TAKEN, Terms, account, is_over, promises_of
-from leasehold.model.event_log import EventFilter
+from leasehold.features.usage.model import Terms, account, is_over, promises_of
+from leasehold.model.event_log import ENDED_BY_OTHERS, EventFilter
 from leasehold.model.states import ReservationStatus
 from leasehold.model.windows import to_seconds
 from leasehold.resource_types.whole import WholeKind
@@ -89,7 +89,7 @@ def _account(types: ResourceTypes, connection: Connection, told: Sequence[tuple[
             if before is None and terms.over_at is not None:
                 # Its row was purged when it was over for long, and now its lease is deleted.
                 continue
-            after[part.id], spans = account(before, terms, owner_chose=event.type not in TAKEN)
+            after[part.id], spans = account(before, terms, owner_chose=event.type not in ENDED_BY_OTHERS)
             lost += [(after[part.id], span) for span in spans]
     store.save_terms(connection, known, after)
     store.add_losses(connection, lost)

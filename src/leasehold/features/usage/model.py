@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from leasehold.model.event_log import LeaseNews
 from leasehold.model.resource import MAINTENANCE
 from leasehold.model.states import EventType, LeaseStatus, ReservationStatus
 from leasehold.model.windows import OPEN_END, to_seconds
@@ -74,8 +73,6 @@ class LostSpan:
 FOR_EVER = to_seconds(OPEN_END)
 NOT_PROMISED = frozenset({LeaseStatus.IN_PROGRESS, LeaseStatus.TIMEDOUT, LeaseStatus.OFFERED})
 """A lease that waits has nothing yet, and an offer nobody has accepted may lapse."""
-TAKEN = frozenset({LeaseNews.TAKEN_BACK})
-"""Events after which less is promised, by the terms of the promise: its owner has given up nothing."""
 
 
 def promises_of(lease: Lease) -> Sequence[Reservation]:

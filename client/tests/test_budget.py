@@ -45,6 +45,6 @@ def test_charges_are_listed_and_exported(inside: Inside) -> None:
     listed = inside.ok("charge", "list", "-f", "json")
     assert listed.json == []
     assert "Nothing is charged yet" in listed.err
-    assert inside.ok("charge", "export").out.startswith("lease_id,reservation_id,project_id")
+    assert inside.ok("charge", "export").out.startswith("id,lease_id,reservation_id,project_id")
     focus = inside.ok("charge", "export", "--as", "focus", "--from", "2 d ago").out
     assert focus.startswith("BillingAccountId,BillingAccountName")

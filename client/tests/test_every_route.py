@@ -259,6 +259,7 @@ def operators(run: Run, _client: Client) -> None:
     run("forecast", "--for", "2d")
     run("usage", "--from", "2 d ago", "--group-by", "day")
     run("charge", "list", "--from", "2 d ago")
+    run("charge", "correct", "1", "--amount", "-1.50", "--reason", "No network", status=1)
     run("power", "list")
     run("power", "margin", "list")
     run("power", "report", "--from", "2 d ago")

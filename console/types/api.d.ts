@@ -193,6 +193,7 @@ export type ChangeAnswer = {
 };
 
 export type ChargeRow = {
+  id: number;
   lease_id: string;
   reservation_id: string;
   project_id: string;
@@ -207,6 +208,8 @@ export type ChargeRow = {
   price: string;
   amount: string;
   booked_at: string;
+  corrects: number | null;
+  reason: string | null;
 };
 
 export type ChargesAnswer = {
@@ -235,6 +238,12 @@ export type CodedAnswer = {
 export type Coming = {
   from: string;
   amount: number;
+};
+
+export type CorrectionCreation = {
+  charge_id: number;
+  amount: string;
+  reason: string;
 };
 
 export type CostAnswer = {
@@ -924,6 +933,10 @@ export type OneBudget = {
 
 export type OneCapacityChange = {
   change: CapacityChangeAnswer;
+};
+
+export type OneCharge = {
+  charge: ChargeRow;
 };
 
 export type OneDefinition = {
@@ -1846,6 +1859,12 @@ export interface Operations {
     };
     body: undefined;
     answer: SomeCharges;
+  };
+  "POST /v1/charges/corrections": {
+    path: {};
+    query: {};
+    body: CorrectionCreation;
+    answer: OneCharge;
   };
   "GET /v1/events": {
     path: {};

@@ -462,6 +462,8 @@ def walk_budgets(walk: Walk) -> None:
     assert walk.ask("GET", "/v1/prices") == {"unit": "EUR", "places": 2, "price_lists": []}
     charged = walk.ask("GET", "/v1/charges")["charges"]
     assert (charged["closed_until"], charged["total"], charged["rows"]) == (None, "0.000000", [])
+    correction = {"charge_id": 1, "amount": "-1.50", "reason": "The rack had no network."}
+    walk.ask("POST", "/v1/charges/corrections", correction, status=404)
     path, one = "/v1/budgets", "/v1/budgets/{budget_id}"
     dates = {"start_date": "2031-01-01 00:00", "end_date": "2032-01-01 00:00"}
     body = {"project_id": "demo", "name": "spring", "amount": "9.50", **dates}

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from decimal import Decimal
 from itertools import count
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
 import pytest
+from sqlalchemy import insert
 
 from leasehold.api.policies.base import PARTS, Rule
 from leasehold.api.policies.enforcer import Policies
@@ -20,8 +22,12 @@ from leasehold.cmd.web import ROUTES, get_enforcer, list_rules, make_app
 from leasehold.conf import ConfigurationError
 from leasehold.conf.settings import PolicySettings
 from leasehold.features.power.options import MachineClass, PowerSettings
+from leasehold.features.price.charge import Charge, Kind
+from leasehold.features.price.charge_store import row_of
+from leasehold.features.price.store import charges
 from leasehold.leasing.reading import queries
 from leasehold.model.caller import Caller
+from leasehold.model.windows import Window
 from tests.api.conftest import NOW
 from tests.factory import Clock, World, floating_ips, hosts, instances, run_manager
 from tests.stateful.audit import dump
@@ -106,6 +112,7 @@ EXPECTED: Mapping[str, Let] = {
     "leasehold:usage:get": READERS,
     "leasehold:prices:get": READERS,
     "leasehold:charges:get": READERS,
+    "leasehold:charges:correct": ADMINS,
     "leasehold:budgets:get": READERS,
     "leasehold:budgets:post": ADMINS,
     "leasehold:budgets:put": ADMINS,
@@ -253,6 +260,14 @@ class Site:
         dates = {"start_date": f"{start:%Y-%m-%d %H:%M}", "end_date": f"{start + timedelta(hours=1):%Y-%m-%d %H:%M}"}
         return {"project_id": "demo", "name": "spring", "amount": "9.50", **dates}
 
+    def correction(self) -> dict[str, Any]:
+        """Return a correction of a charge that no request used before."""
+        priced = Charge("part", Kind.UNUSED, Window.of_seconds(0, 3600), 1, Decimal(2), Decimal(2), "2031")
+        row = row_of(priced, "lease", ("demo", "alice"), "physical:host", 86_400)
+        made = self.service.db.transact(lambda connection: connection.execute(insert(charges).values(row)))
+        assert made.inserted_primary_key is not None
+        return {"charge_id": made.inserted_primary_key[0], "amount": "-1", "reason": "No network."}
+
     def new_increase(self) -> dict[str, Any]:
         """Return a host to come, of a name that no request used before."""
         self.planned.append(f"planned-{next(self.days)}")
@@ -389,6 +404,7 @@ BODIES: Mapping[tuple[str, str], Callable[[Site], Any]] = {
     ("PATCH", "/v1/resources/{resource_type}/properties/{name}"): lambda _: {"private": True},
     ("POST", "/v1/subscriptions"): lambda _: HOOK,
     ("POST", "/v1/budgets"): Site.new_budget,
+    ("POST", "/v1/charges/corrections"): Site.correction,
     ("PUT", "/v1/budgets/{budget_id}"): lambda _: {"amount": "12"},
     ("POST", "/v1/alarms"): lambda _: WATCH,
     ("POST", "/v1/fillers"): Site.new_filler,

@@ -45,6 +45,7 @@ _OF_PROJECTS = (WINDOWS, FILLERS, BUDGETS, ALARMS, MANY, FLEXIBLES, OFFERS, FEED
 TIMELINE, AUDIT, REFUSALS, FORECAST = "/v1/timeline", "/v1/audit", "/v1/refusals", "/v1/forecast"
 MACHINE, POWER = "/v1/power/hosts/{host_id}", "/v1/power"
 USAGE, CHARGES = "/v1/usage", "/v1/charges"
+CORRECTIONS = f"{CHARGES}/corrections"
 CAPACITY, CHANGE = "/v1/capacity", "/v1/capacity/changes/{change_id}"
 INCREASES, DECREASES, RESERVES = (f"{CAPACITY}/{kind}" for kind in ("increases", "decreases", "reserves"))
 OWNED, OWNED_LEASE = "/v1/owned-resources", "/v1/owned-leases/{owned_id}"
@@ -52,7 +53,7 @@ _TYPES = ("/v1/resources", "/v1/events", "/v1/subscriptions")
 PUBLISHED, ONE_PUBLISHED = "/v1/published-offers", "/v1/published-offers/{published_id}"
 CLAIMS = f"{ONE_PUBLISHED}/claims"
 _OF_OWNERS = (OWNED, "/v1/owned-leases", PUBLISHED)
-_SEEN = (FREE, REGIONS, TIMELINE, AUDIT, REFUSALS, FORECAST, POWER, CAPACITY, PRICES, USAGE, CHARGES)
+_SEEN = (FREE, REGIONS, TIMELINE, AUDIT, REFUSALS, FORECAST, POWER, CAPACITY, PRICES, USAGE, CHARGES, CORRECTIONS)
 _NEWER = (*_OF_PROJECTS, *_SEEN, CANDIDATES, *_OF_OWNERS)
 NEW = (*_TYPES, SWAP, HEAL, HELD, PAST, SUB_LEASES, SUB_OFFERS, PART, *_NEWER)
 """Paths that are new since 1.1."""

@@ -16,6 +16,7 @@ from tests.bad_input.refusal import (
     BUDGETS,
     CHANGE,
     CLAIMS,
+    CORRECTIONS,
     DECREASES,
     EVERYWHERE,
     FEEDS,
@@ -336,6 +337,12 @@ OF_BUDGET: dict[str, Values] = {
     **dict.fromkeys(("start_date", "end_date"), NO_WINDOW_DATE),
     "at_end": NO_AT_END,
 }
+CORRECTED = {"charge_id": 1, "amount": "-1.50", "reason": "The rack had no network."}
+OF_CORRECTION: dict[str, Values] = {
+    "charge_id": [None, *NO_NUMBER],
+    "amount": [None, *(each for each in NO_SUM if each != "-1"), "0"],
+    "reason": [None, *NO_NAME],
+}
 IN_BUDGET: dict[str, Values] = {
     "name": NO_NAME,
     "amount": NO_SUM,
@@ -530,6 +537,7 @@ PLACES: list[Place] = [
     *places("POST", FILLERS, FILLED, OF_FILLER),
     *places("POST", BUDGETS, SPENT, OF_BUDGET),
     *places("PUT", BUDGET, {}, IN_BUDGET),
+    *places("POST", CORRECTIONS, CORRECTED, OF_CORRECTION),
     *watched(hosts(), {**OF_HOSTS, "resource_type": [None, "", "x", "x" * 67, *NO_TEXT]}),
     *watched(instances(), OF_INSTANCES),
     *watched(flavors(), {"flavor_id": NO_IDENTIFIER}),

@@ -184,7 +184,8 @@ HISTORY: Mapping[Version, str] = {
   the lease. `/v1/budgets` says how much the leases of a project, or of a member of it, may cost, and what becomes at
   its end of leases that go on (`at_end`).
 * An offer shows the `cost` of its lease, and a series that of all its leases (`together`).
-* `GET /v1/charges` shows what was charged for time that is over, as JSON, CSV or rows of FOCUS 1.2.
+* `GET /v1/charges` shows what was charged for time that is over, as JSON, CSV or rows of FOCUS 1.2;
+  administrators correct it by rows of their own (`POST /v1/charges/corrections`).
 * `GET /v1/leases/{lease_id}` shows where a lease stands that waits (`in_line`): its position, how many are ahead of it
   and why, and when it is expected to start, with what that assumes, or why nobody knows.
 """,

@@ -15,9 +15,11 @@ import pytest
 from leasehold.cmd.web import make_app
 from leasehold.conf.settings import ApiSettings
 from leasehold.features.price.options import PriceSettings
+from leasehold.features.price.use import ALL, BudgetChanges, amend_budget
 from leasehold.model.states import LeaseStatus
 from tests.factory import ALT, hosts, instances, make_service, run_until
 from tests.features.price.focus import check_row
+from tests.features.price.prices import budget
 from tests.features.price.test_closing import NAMES, PRICED, closed, live_until
 from tests.web import LocalClient
 
@@ -172,3 +174,58 @@ def test_too_many_are_refused_with_what_helps(world: World, monkeypatch: pytest.
 def test_nothing_has_a_price(world: World) -> None:
     plain = world.with_settings(features={PriceSettings: PriceSettings()})
     assert asked(plain, MEMBER).status_code == 409
+
+
+def post(world: World, who: tuple[str, str, str], body: dict[str, Any]) -> testing.Result:
+    user, project, roles = who
+    headers = {"OpenStack-API-Version": "reservation 1.3", "X-User-Id": user, "X-Project-Id": project, "X-Roles": roles}
+    app = make_app(world.service, ApiSettings(auth_strategy="none"))
+    return LocalClient(app).simulate_request("POST", "/v1/charges/corrections", headers=headers, json=body)
+
+
+def test_a_correction_is_a_row_of_its_own_and_gives_no_more_back_than_was_charged(world: World) -> None:
+    spring = budget(world, "1000", -10, 1000)
+    before = spring.left
+    (row, *_) = [row for row in shown(world, MEMBER)["rows"] if row["kind"] == "unused" and Decimal(row["amount"]) > 1]
+    asked_for = {"charge_id": row["id"], "amount": "-1.00", "reason": "The rack had no network."}
+    made = post(world, OPERATOR, asked_for)
+    assert made.status_code == 201, made.text
+    given = made.json["charge"]
+    same = ("lease_id", "reservation_id", "project_id", "user_id", "resource_type", "from")
+    assert {name: given[name] for name in same} == {name: row[name] for name in same}
+    assert (given["kind"], given["corrects"], given["amount"]) == ("correction", row["id"], "-1.000000")
+    assert given["booked_at"] > row["booked_at"]
+    assert ALL.get(world.service, spring.id).left == before + 10**6
+    # The budget counts it when it is counted again, too.
+    longer = amend_budget(world.service, spring.id, BudgetChanges(ends_at=world.hour(1001)))
+    assert longer.left == before + 10**6
+    (focus,) = [each for each in table(asked(world, MEMBER, "?format=focus").text) if each["ChargeClass"]]
+    check_row(focus)
+    assert (focus["ChargeCategory"], focus["ChargeDescription"]) == ("Adjustment", "The rack had no network.")
+    rest = Decimal(row["amount"]) - 1
+    too_much = post(world, OPERATOR, {**asked_for, "amount": f"-{rest + Decimal('0.000001')}"})
+    assert (too_much.status_code, too_much.json["field"]) == (400, "amount")
+    assert f"{rest} was charged, so no more can be given back" in too_much.text
+    assert post(world, OPERATOR, {**asked_for, "amount": f"-{rest}"}).status_code == 201
+    again = post(world, OPERATOR, {**asked_for, "charge_id": given["id"]})
+    assert (again.status_code, again.json["field"]) == (400, "charge_id")
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"amount": "0"}, "amount"),
+        ({"amount": "lots"}, "amount"),
+        ({"reason": " "}, "reason"),
+        ({"charge_id": 0}, "charge_id"),
+    ],
+)
+def test_a_bad_correction_names_its_field(world: World, change: dict[str, Any], field: str) -> None:
+    answer = post(world, OPERATOR, {"charge_id": 1, "amount": "-1", "reason": "Why.", **change})
+    assert (answer.status_code, answer.json["field"]) == (400, field)
+
+
+def test_members_correct_nothing_and_nobody_what_is_not_there(world: World) -> None:
+    body = {"charge_id": 10**9, "amount": "-1", "reason": "Why."}
+    assert post(world, MEMBER, body).status_code == 403
+    assert post(world, OPERATOR, body).status_code == 404

@@ -158,6 +158,7 @@ OURS: dict[str, type[Command]] = {
     "price list": budget.ListPrices,
     "charge list": charge.ListCharges,
     "charge export": charge.ExportCharges,
+    "charge correct": charge.CorrectCharge,
     "budget list": budget.ListBudgets,
     "budget show": budget.ShowBudget,
     "budget create": budget.CreateBudget,

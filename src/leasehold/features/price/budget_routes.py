@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, Field, WithJsonSchema
@@ -18,32 +18,13 @@ from leasehold.api.policies.base import ADMIN, READER_OR_ADMIN, Rule
 from leasehold.api.route import CREATED, EVERY, GONE, V1_3, Noun
 from leasehold.api.views.shown import shown
 from leasehold.features.price import use
-from leasehold.features.price.budget import MICRO, AtEnd, from_micro, to_micro
+from leasehold.features.price.amounts import Amount  # noqa: TC001 - read at run time
+from leasehold.features.price.budget import AtEnd, from_micro, to_micro
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
     from leasehold.features.price.budget import Budget
 
-MOST = 10**12
-
-
-def _amount(text: str) -> str:
-    try:
-        value = Decimal(text)
-    except InvalidOperation:
-        value = Decimal("NaN")
-    if not (value.is_finite() and 0 <= value <= MOST and value == round(value, MICRO)):
-        message = f'{text[:40]!r} is no amount; write one such as "1500.00", up to {MOST} and with six decimals at most'
-        raise ValueError(message)
-    return text
-
-
-Amount = Annotated[
-    str,
-    Field(max_length=40),
-    AfterValidator(_amount),
-    WithJsonSchema({"type": "string", "pattern": r"^[0-9]{1,13}(\.[0-9]{1,6})?$"}),
-]
 Ident = Annotated[str, Field(min_length=1, max_length=255)]
 POLICIES = [each.value for each in AtEnd]
 Policy = Annotated[str, AfterValidator(one_of(POLICIES)), WithJsonSchema({"type": "string", "enum": POLICIES})]

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from decimal import Decimal
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from leasehold.api.call import Reply
-from leasehold.api.models.base import answer
-from leasehold.api.policies.base import READER_OR_ADMIN, Rule
+from leasehold.api.models.base import RequestModel, answer
+from leasehold.api.models.name import OptionalName  # noqa: TC001 - read at run time
+from leasehold.api.policies.base import ADMIN, READER_OR_ADMIN, Rule
 from leasehold.api.reports import as_csv, past_window, query_word, reported_project
-from leasehold.api.route import EVERY, V1_3, Parameter
+from leasehold.api.route import CREATED, EVERY, V1_3, Parameter
 from leasehold.features.price import use
-from leasehold.features.price.budget import from_micro
+from leasehold.features.price.amounts import Difference  # noqa: TC001 - read at run time
+from leasehold.features.price.budget import from_micro, to_micro
 from leasehold.features.price.charge_store import CLOSED, charge_of, charged_until, each_charge
+from leasehold.features.price.correcting import Correction, correct
 from leasehold.features.price.focus import COLUMNS, Billed, currency_of, focus_row
 from leasehold.features.price.model import HOUR
 from leasehold.features.price.store import charges
@@ -34,6 +39,7 @@ FORMATS: Final = ("json", "csv", "focus")
 ChargeRow = TypedDict(
     "ChargeRow",
     {
+        "id": int,
         "lease_id": str,
         "reservation_id": str,
         "project_id": str,
@@ -48,13 +54,16 @@ ChargeRow = TypedDict(
         "price": str,
         "amount": str,
         "booked_at": str,
+        "corrects": int | None,
+        "reason": str | None,
     },
 )
 ChargeRow.__doc__ = """What so many hosts, instances or addresses of a reservation cost from one moment to another.
 
 `kind` is `used`, `unused` or `given_up` for time that was promised, `flat` for what is paid once, and for a credit
-`late`, when the start was not done, or `missing`, when there was less than was promised. `hours` are those of all
-`units`, each at the `price`; `booked_at` is the end of the period with which the row was closed. Decimals as text.
+`late`, when the start was not done, or `missing`, when there was less than was promised; a `correction` is what
+operators gave or took for the row that it `corrects`, and its `reason`. `hours` are those of all `units`, each at the
+`price`; `booked_at` is the end of the period with which the row was closed. Decimals as text.
 """
 ChargesAnswer = TypedDict(
     "ChargesAnswer",
@@ -64,6 +73,7 @@ ChargesAnswer.__doc__ = """The charges that begin in a window, and their sum, in
 
 All is charged that was over at `closed_until`, null if nothing is charged yet; what is charged never changes.
 """
+OneCharge = answer("OneCharge", "The answer about one charge.", charge=ChargeRow)
 SomeCharges = answer("SomeCharges", "The answer about charges.", charges=ChargesAnswer)
 
 
@@ -103,6 +113,26 @@ def show(call: Call) -> Reply:
     return Reply({"charges": shown})
 
 
+class CorrectionCreation(RequestModel):
+    """The body of POST /v1/charges/corrections: so much more is charged than by a charge, or less if it is below 0."""
+
+    charge_id: Annotated[int, Field(ge=1, le=2**53)]
+    amount: Difference
+    reason: OptionalName
+
+
+def correct_charge(call: Call, body: CorrectionCreation) -> Reply:
+    """Correct a charge by a row of its own; the charge itself never changes.
+
+    No more is given back than was charged. The budget that paid for it gets it back, or pays more.
+    """
+    use.prices_of(call.service)
+    if not body.reason.strip():
+        raise InvalidInputError("reason is empty; say why, for those who read the bill.", field="reason")
+    micro = to_micro(Decimal(body.amount))
+    return Reply({"charge": _row(correct(call.service, Correction(body.charge_id, micro, body.reason)))})
+
+
 def _found(call: Call, window: Window) -> Sequence[Row[Any]]:
     """Return the charges that are asked for; raises InvalidInputError if there are too many."""
     start, end = window.seconds
@@ -120,6 +150,7 @@ def _found(call: Call, window: Window) -> Sequence[Row[Any]]:
 
 def _row(found: Row[Any]) -> ChargeRow:
     return {
+        "id": found.id,
         "lease_id": found.lease_id,
         "reservation_id": found.reservation_id,
         "project_id": found.project_id,
@@ -134,6 +165,8 @@ def _row(found: Row[Any]) -> ChargeRow:
         "price": found.price,
         "amount": _amount(found.amount),
         "booked_at": from_seconds(found.booked_at).isoformat(),
+        "corrects": found.corrects,
+        "reason": found.reason,
     }
 
 
@@ -143,7 +176,7 @@ def _billed(call: Call, found: Sequence[Row[Any]]) -> Iterator[Billed]:
         type_ = types.find(row.resource_type)
         pool = None if type_ is None else type_.kind.pool
         whose = (row.lease_id, row.project_id, row.user_id, row.resource_type)
-        yield Billed(charge_of(row), row.amount, *whose, types.noun(row.resource_type) or "unit", pool)
+        yield Billed(charge_of(row), row.amount, *whose, types.noun(row.resource_type), pool, row.reason)
 
 
 def _amount(micro: int) -> str:
@@ -152,6 +185,7 @@ def _amount(micro: int) -> str:
 
 _PATH: Final = "/v1/charges"
 GET: Final = Rule("leasehold:charges:get", READER_OR_ADMIN, "Show what a project's leases were charged.")
+CORRECT: Final = Rule("leasehold:charges:correct", ADMIN, "Correct what was charged.")
 PARAMETERS: Final = {
     "format": Parameter(
         "query", "The form of the answer", {"type": "string", "enum": list(FORMATS), "default": "json"}
@@ -160,6 +194,7 @@ PARAMETERS: Final = {
     "lease_id": Parameter("query", "Of this lease", {"type": "string"}),
 }
 ROUTES = (
+    V1_3("POST", f"{_PATH}/corrections", correct_charge, (CORRECT,), CorrectionCreation, OneCharge, CREATED),
     V1_3(
         "GET", _PATH, show, (GET,), None, SomeCharges, query=("from", "to", *PARAMETERS, *EVERY), parameters=PARAMETERS
     ),

@@ -126,6 +126,8 @@ def row_of(charge: Charge, lease_id: str, owner: tuple[str, str], resource_type:
         "starts_at": start,
         "ends_at": end,
         "booked_at": booked_at,
+        "corrects": None,
+        "reason": None,
     }
 
 

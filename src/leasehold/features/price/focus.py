@@ -72,6 +72,7 @@ class Billed:
     resource_type: str
     noun: str
     pool: str | None
+    reason: str | None = None
 
 
 def currency_of(prices: Prices) -> tuple[str, Decimal] | None:
@@ -103,7 +104,7 @@ def focus_row(billed: Billed, prices: Prices, currency: tuple[str, Decimal], reg
         "ChargePeriodEnd": _written(end),
         "ChargeCategory": category,
         "ChargeClass": "Correction" if charge.kind is Kind.CORRECTION else None,
-        "ChargeDescription": _DESCRIPTIONS[charge.kind],
+        "ChargeDescription": billed.reason or _DESCRIPTIONS[charge.kind],
         "ChargeFrequency": frequency,
         "BillingCurrency": bills_in,
         **whole,

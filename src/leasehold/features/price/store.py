@@ -60,7 +60,7 @@ budgets = table(
 )
 # Closed rows, which never change. Prices are decimals as text, amounts millionths of the unit of the prices: `amount`
 # is what is charged, and `beside` how much more that is than what was agreed, mostly less. `booked_at` is the end of
-# the period with which a row was closed.
+# the period with which a row was closed. A correction says which row it `corrects`, and for what `reason`.
 charges = table(
     "charges",
     Column("id", BigKey, primary_key=True, autoincrement=True),
@@ -79,6 +79,8 @@ charges = table(
     Column("starts_at", BigInteger, nullable=False, index=True),
     Column("ends_at", BigInteger, nullable=False, index=True),
     Column("booked_at", BigInteger, nullable=False, index=True),
+    Column("corrects", BigInteger, index=True),
+    Column("reason", String(255)),
     Index(None, "project_id", "starts_at"),
     info={RECORD: "ends_at"},
     **COUNTED,

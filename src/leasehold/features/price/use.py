@@ -220,7 +220,7 @@ def _recount(seen: Budget, connection: Connection) -> None:
 def _counted(connection: Connection, budget: Budget) -> Budget:
     """Return a budget with what is agreed of it."""
     agreed = sum(budget.share(each) for each in _agreed_for(connection, budget))
-    return replace(budget, encumbered=min(MOST_MICRO, agreed + beside(connection, budget)))
+    return replace(budget, encumbered=max(0, min(MOST_MICRO, agreed + beside(connection, budget))))
 
 
 def _agreed_for(connection: Connection, budget: Budget) -> Sequence[Agreement]:

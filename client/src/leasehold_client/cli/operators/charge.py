@@ -1,17 +1,17 @@
-"""`charge list` and `charge export`: what was billed for time that is over."""
+"""`charge list`, `charge export` and `charge correct`: what was billed for time that is over."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from leasehold_client.charge import FORMATS
-from leasehold_client.cli.command.base import TalkingLister
+from leasehold_client.cli.command.base import TalkingLister, TalkingShow, fields
 from leasehold_client.cli.command.past import AboutPast, whose
 
 if TYPE_CHECKING:
     import argparse
 
-_TITLES = ("lease", "type", "what", "from", "to", "units", "hours", "price", "amount", "unit")
+_TITLES = ("id", "lease", "type", "what", "from", "to", "units", "hours", "price", "amount", "unit")
 
 
 class ListCharges(AboutPast, TalkingLister):
@@ -32,7 +32,7 @@ class ListCharges(AboutPast, TalkingLister):
             self.tell(f"Together {found.total} {found.unit}. Charged up to {self.moment(found.closed_until)}.")
         rows: list[tuple[object, ...]] = [
             (
-                *(each.lease_id, each.resource_type, each.kind.replace("_", " ")),
+                *(each.id, each.lease_id, each.resource_type, each.kind.replace("_", " ")),
                 *(self.moment(each.start), self.moment(each.end)),
                 *(each.units, f"{each.hours:.2f}", each.price, each.amount, found.unit),
             )
@@ -53,3 +53,17 @@ class ExportCharges(AboutPast):
         asked = parsed_args
         self.app.stdout.write(self.client.charges.export(asked.form, asked.start, asked.until, **whose(asked)))
         self.app.stdout.flush()
+
+
+class CorrectCharge(TalkingShow):
+    """Give something back of a charge, or take more, by a row of its own; a charge itself never changes."""
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("id", type=int, metavar="CHARGE_ID", help="id of the charge, as `charge list` shows it")
+        parser.add_argument("--amount", required=True, metavar="<amount>", help="such as -1.50, to give that back")
+        parser.add_argument("--reason", required=True, metavar="<words>", help="why, for those who read the bill")
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
+        made = self.client.charges.correct(parsed_args.id, parsed_args.amount, parsed_args.reason)
+        shown = {name: getattr(made, name) for name in ("id", "corrects", "lease_id", "amount", "reason")}
+        return fields(shown)

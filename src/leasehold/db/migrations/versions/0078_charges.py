@@ -32,7 +32,9 @@ def upgrade() -> None:
         sa.Column("starts_at", sa.BigInteger(), nullable=False),
         sa.Column("ends_at", sa.BigInteger(), nullable=False),
         sa.Column("booked_at", sa.BigInteger(), nullable=False),
-        indexes=[["lease_id"], ["starts_at"], ["ends_at"], ["booked_at"], ["project_id", "starts_at"]],
+        sa.Column("corrects", sa.BigInteger()),
+        sa.Column("reason", sa.String(255)),
+        indexes=[["lease_id"], ["starts_at"], ["ends_at"], ["booked_at"], ["corrects"], ["project_id", "starts_at"]],
         counted=True,
     )
     make_table(

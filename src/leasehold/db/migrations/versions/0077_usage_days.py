@@ -5,15 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-from leasehold.db.migrations.steps import (
-    BIG_KEY,
-    add_column,
-    add_index,
-    add_lasts,
-    make_table,
-    remove_index,
-    remove_lasts,
-)
+from leasehold.db.migrations.steps import BIG_KEY, add_column, add_index, make_table, remove_index
 
 revision = "0077"
 down_revision = "0076"
@@ -22,7 +14,7 @@ COLUMNS = ("held", "late", "missing", "given_up", "used", "watched", "no_show", 
 
 
 def upgrade() -> None:
-    """Make the table, which managers fill, and let indexes find the spans of a day."""
+    """Make the table, which managers fill."""
     make_table(
         "usage_days",
         sa.Column("id", BIG_KEY, primary_key=True, autoincrement=True),
@@ -41,16 +33,10 @@ def upgrade() -> None:
     used = sa.exists().where(uses.c.reservation_id == terms.c.reservation_id)
     op.execute(sa.update(terms).where(used).values(unused=None))
     add_index("ix_usage_terms_unused_over_at", "usage_terms", ["unused", "over_at"])
-    add_index("ix_usage_losses_reservation_id", "usage_losses", ["reservation_id"])
-    add_lasts("usage_losses", "state")
-    add_lasts("usage_uses", "resource_type")
 
 
 def downgrade() -> None:
     """Remove them; reports are sums of spans again."""
-    remove_lasts("usage_uses", "resource_type")
-    remove_lasts("usage_losses", "state")
-    remove_index("ix_usage_losses_reservation_id", "usage_losses")
     remove_index("ix_usage_terms_unused_over_at", "usage_terms")
     op.drop_column("usage_terms", "unused")
     op.drop_table("usage_days")

@@ -7,8 +7,8 @@ from alembic import op
 
 from leasehold.db.migrations.steps import BIG_KEY, add_column, add_index, make_table, remove_index
 
-revision = "0078"
-down_revision = "0077"
+revision = "0080"
+down_revision = "0079"
 INDEX = "ix_agreements_charged_until"
 
 

@@ -7,8 +7,8 @@ from alembic import op
 
 from leasehold.db.migrations.steps import MOMENT, add_column, make_table
 
-revision = "0079"
-down_revision = "0078"
+revision = "0081"
+down_revision = "0080"
 
 
 def upgrade() -> None:

@@ -62,7 +62,7 @@ SPANS = st.lists(
 
 
 def charged(lines: Sequence[Line], spans: Sequence[Span], window: Window) -> list[Charge]:
-    return charges(Agreement(tuple(lines)), spans, window, PERIOD)
+    return charges(Agreement(tuple(lines)), {"part": spans}, window, PERIOD)
 
 
 def cost(found: Iterable[Charge], minute: int) -> Decimal:
@@ -128,14 +128,14 @@ def test_what_is_given_up_and_what_is_paid_once() -> None:
         given_up=(Line("part", Window(at(5), at(15)), 2, tariff),),
         once=(Once("part", at(3), Decimal(7 * 3600)), Once("part", at(20), Decimal(3600))),
     )
-    first = charges(agreed, [], Window(at(0), at(12)), PERIOD)
+    first = charges(agreed, {}, Window(at(0), at(12)), PERIOD)
     assert [(each.kind, each.amount) for each in first] == [
         (Kind.GIVEN_UP, 2_500_000),
         (Kind.GIVEN_UP, 1_000_000),
         (Kind.FLAT, 7_000_000),
     ]
     assert all(each.beside() == 0 for each in first)
-    rest = charges(agreed, [], Window(at(12), at(30)), PERIOD)
+    rest = charges(agreed, {}, Window(at(12), at(30)), PERIOD)
     assert [(each.kind, each.amount) for each in rest] == [(Kind.GIVEN_UP, 1_500_000), (Kind.FLAT, 1_000_000)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from datetime import timedelta
 from decimal import Decimal
@@ -18,6 +19,7 @@ from leasehold.features.price.beyond import beyond_budgets
 from leasehold.features.price.budget import AtEnd, from_micro
 from leasehold.features.price.charge_store import CLOSED, charged_until, save_charged
 from leasehold.features.price.closing import close
+from leasehold.features.price.correcting import Correction, correct
 from leasehold.features.price.model import PriceList, Prices, Rates, Rule
 from leasehold.features.price.options import PriceSettings
 from leasehold.features.price.store import charges
@@ -26,7 +28,9 @@ from leasehold.features.usage.follow import follow
 from leasehold.features.usage.poll import poll
 from leasehold.leasing.delete import delete_lease
 from leasehold.leasing.reading.event_log import sequence_events
+from leasehold.model.errors import InvalidInputError
 from leasehold.model.windows import to_seconds
+from tests.at_once import first_commit_held
 from tests.factory import AT_ONCE, START, Killed, hosts, instances, make_service, run_until
 from tests.features.flexible.making import at, flexible
 from tests.features.price.prices import HOURS, amended, budget, cost, left
@@ -158,6 +162,7 @@ def test_what_is_given_up_is_charged_where_it_lies_and_a_lease_that_was_moved_wh
 def test_nothing_is_closed_before_all_is_known_and_everything_once(world: World) -> None:
     lease = world.active(hosts(), end=2)
     run_until(world, world.hour(3.1))
+    assert closes(world) == -3, "its events have no position in the log yet"
     sequence_events(world.service)
     assert closes(world) == -3, "its events are not accounted for"
     follow(world.service)
@@ -250,6 +255,51 @@ def test_a_lease_that_was_moved_is_charged_where_it_was_and_extended_at_its_pric
         ("unused", 1, 6, 9, "6.00"),
         ("unused", 1, 9, 10, "2.00"),
     ]
+
+
+def test_a_lease_that_was_moved_into_the_time_of_its_budget_is_not_beyond_it(world: World) -> None:
+    firm = world.lease(hosts(4), start=0, end=10)
+    placed = flexible(world, 30, 4)
+    budget(world, "1000", -1, 12, at_end=AtEnd.END)
+
+    def beyond() -> list[str]:
+        with world.service.db.reading() as connection:
+            return [each.lease_id for each in beyond_budgets(connection, world.now(), timedelta(days=1))]
+
+    assert beyond() == [placed.lease.id]
+    world.amend(firm, end=5)
+    assert (move_all(world.service), at(world, placed)) == (1, (5, 9))
+    assert beyond() == []
+
+
+@pytest.mark.slow
+def test_of_two_corrections_at_once_one_gives_all_of_it_back(database_url: str) -> None:
+    with make_service(database_url, settings=PRICED, hosts=NAMES) as world:
+        world.active(hosts(), end=3)
+        run_until(world, world.hour(3.5))
+        assert closed(world) == 3
+        with world.service.db.reading() as connection:
+            query = select(charges.c.id, charges.c.amount).where(charges.c.kind == "unused")
+            (ident, amount) = connection.execute(query).one()
+        give = partial(_gives_back, world, ident, amount)
+        with first_commit_held(world.engine) as (reached, opened), ThreadPoolExecutor(2) as pool:
+            first = pool.submit(give)
+            assert reached.wait(60)
+            second = pool.submit(give)
+            # It waits for the first, or is wrong already.
+            wait([second], timeout=1)
+            opened.set()
+            assert (first.result(60), second.result(60)) == (True, False)
+        assert total(world) == Decimal(5)
+        world.engine.dispose()
+
+
+def _gives_back(world: World, ident: int, amount: int) -> bool:
+    try:
+        correct(world.service, Correction(ident, -amount, "The rack had no network."))
+    except InvalidInputError:
+        return False
+    return True
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from leasehold.db.tables import leases
 from leasehold.features.price.budget import AtEnd
 from leasehold.features.price.charge_store import beside
 from leasehold.features.price.encumbering import most_fitting
-from leasehold.features.price.store import agreements, agreements_of, budgets, find_budgets, read_terms
+from leasehold.features.price.store import agreed_terms, agreements, agreements_of, budgets, find_budgets, read_agreed
 from leasehold.model.states import LeaseStatus
 from leasehold.model.windows import OPEN_END, Window, from_seconds, to_seconds
 
@@ -102,8 +102,7 @@ def _used_up(budget: Budget, agreed: Sequence[Agreement], more: int) -> datetime
 def _going_on(connection: Connection, gap: _Gap) -> Iterator[str]:
     """Yield the leases that cost something in the time for which a budget does not pay."""
     query = (
-        select(agreements.c.lease_id, agreements.c.terms)
-        .join(leases, leases.c.id == agreements.c.lease_id)
+        agreed_terms(agreements.c.lease_id)
         .where(
             agreements.c.project_id == gap.budget.project_id,
             agreements.c.ends_at > to_seconds(gap.window.start),
@@ -115,5 +114,5 @@ def _going_on(connection: Connection, gap: _Gap) -> Iterator[str]:
     if gap.budget.user_id:
         query = query.where(agreements.c.user_id == gap.budget.user_id)
     for row in connection.execute(query).all():
-        if any(each.hour_seconds(gap.window) for each in read_terms(row.terms).lines):
+        if any(each.hour_seconds(gap.window) for each in read_agreed(row).lines):
             yield row.lease_id

@@ -20,7 +20,7 @@ from leasehold.leasing.record import Became
 from leasehold.model.windows import Window, to_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from leasehold.features.price.agreement import Agreement, Line
     from leasehold.features.price.model import Tariff
@@ -78,11 +78,11 @@ class Charge:
             return to_micro(amount(self.units * price * (end - start), MICRO))
 
 
-def charges(agreed: Agreement, spans: Iterable[Span], window: Window, period: int) -> list[Charge]:
-    """Return what is charged for a window that is over; none reaches beyond a multiple of `period` seconds."""
-    became: dict[str, list[Span]] = {}
-    for span in spans:
-        became.setdefault(span.reservation_id, []).append(span)
+def charges(agreed: Agreement, became: Mapping[str, Sequence[Span]], window: Window, period: int) -> list[Charge]:
+    """Return what is charged for a window that is over, with what became of each reservation, by its id.
+
+    No charge reaches beyond a multiple of `period` seconds.
+    """
     found: list[Charge] = []
     for ident in dict.fromkeys(line.reservation_id for line in agreed.lines):
         lines = [line for line in agreed.lines if line.reservation_id == ident]

@@ -10,7 +10,7 @@ from sqlalchemy import func, insert, select, update
 from leasehold.db.store import GenerationRaceError
 from leasehold.db.tables import leases, reservations
 from leasehold.features.price.charge import Charge, Kind
-from leasehold.features.price.store import agreements, charged, charges, read_terms
+from leasehold.features.price.store import agreed_terms, agreements, charged, charges, read_agreed
 from leasehold.model.states import LeaseStatus
 from leasehold.model.windows import OPEN_END, Window, to_seconds
 
@@ -37,11 +37,10 @@ class Due(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A reservation of a lease, with when this starts, and whether it is over."""
+    """A reservation of a lease, and whether this is over."""
 
     lease_id: str
     resource_type: str
-    starts_at: int
     over: bool
 
 
@@ -73,25 +72,23 @@ def leases_to_charge(connection: Connection, until: int) -> Mapping[str, Sequenc
 
 def find_due(connection: Connection, lease_ids: Collection[str], until: int) -> Sequence[Due]:
     """Return those of these leases that are charged up to an earlier moment."""
-    query = select(agreements).where(agreements.c.lease_id.in_(lease_ids), agreements.c.charged_until < until)
+    query = agreed_terms(agreements.c.lease_id, agreements.c.user_id, agreements.c.charged_until)
+    query = query.where(agreements.c.lease_id.in_(lease_ids), agreements.c.charged_until < until)
     rows = connection.execute(query)
-    return [Due(row.lease_id, row.user_id, read_terms(row.terms), row.charged_until) for row in rows]
+    return [Due(row.lease_id, row.user_id, read_agreed(row), row.charged_until) for row in rows]
 
 
 def parts_of(connection: Connection, lease_ids: Collection[str]) -> Mapping[str, Part]:
     """Return the reservations of leases, deleted ones too, by their ids; none of those that were purged."""
     query = (
-        select(reservations.c.id, leases.c.id, reservations.c.resource_type, *_OF_LEASE)
+        select(reservations.c.id, leases.c.id, reservations.c.resource_type, leases.c.deleted_at, leases.c.status)
         .join(leases, leases.c.id == reservations.c.lease_id)
         .where(leases.c.id.in_(lease_ids))
     )
     return {
-        row[0]: Part(row[1], row[2], to_seconds(row.start_at), row.deleted_at is not None or row.status in _OVER)
+        row[0]: Part(row[1], row[2], row.deleted_at is not None or row.status in _OVER)
         for row in connection.execute(query)
     }
-
-
-_OF_LEASE = (leases.c.start_at, leases.c.deleted_at, leases.c.status)
 
 
 def note_charged(connection: Connection, lease_id: str, before: int, after: int) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from leasehold.features.price.agreement import NO_AGREEMENT, Agreement, Has, placed, renewed
+from leasehold.features.price.agreement import NO_AGREEMENT, Agreement, Has, renewed
 from leasehold.features.price.encumbering import Budgets, Wish
 from leasehold.features.price.model import FREE, Goods
 from leasehold.features.price.options import PriceSettings
@@ -61,8 +61,6 @@ class PriceClause:
             return decision
         known = None if _is_new(decision) else find_agreement(within.connection, lease.id)
         before = _before(decision) if known is None else known
-        if decision.before is not None:
-            before = placed(before, decision.before.window.start)
         after = self.budgets.take(within.connection, Wish(lease, before, parts, now, free=_is_free(decision)))
         if after == known or (known is None and not after.costs):
             return decision

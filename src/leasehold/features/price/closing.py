@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from leasehold.db.project import enter
-from leasehold.features.price.agreement import placed
 from leasehold.features.price.charge import charges
 from leasehold.features.price.charge_store import (
     CLOSED,
@@ -23,7 +23,7 @@ from leasehold.features.price.charge_store import (
 )
 from leasehold.features.price.options import PriceSettings
 from leasehold.features.price.store import encumber, find_budgets
-from leasehold.model.windows import Window, from_seconds, to_seconds
+from leasehold.model.windows import Window, to_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.features.price.charge import Charge
-    from leasehold.features.price.charge_store import Due, Part
+    from leasehold.features.price.charge_store import Due
     from leasehold.leasing.record import Span
     from leasehold.leasing.service import Service
 
@@ -47,10 +47,13 @@ def close(service: Service, stopping: Event | None = None) -> int:
 
     What stops in between goes on where it was: each lease is charged in a transaction with how far it is.
     """
+    period, latest = _period(service), to_seconds(service.now()) - AT_LEAST
     with service.db.reading() as connection:
-        before, now = charged_until(connection, CLOSED), to_seconds(service.now())
-        settled = min([now - AT_LEAST, *(each.settled(connection, now) for each in service.records)])
-        until = settled - settled % _period(service)
+        before = charged_until(connection, CLOSED)
+        if latest - latest % period <= before:
+            return before
+        settled = min([latest, *(each.settled(connection, latest + AT_LEAST) for each in service.records)])
+        until = settled - settled % period
         due = leases_to_charge(connection, until) if until > before else {}
     if until <= before:
         return before
@@ -76,12 +79,13 @@ def _charge(service: Service, project: str, lease_ids: Sequence[str], until: int
     due, parts = find_due(connection, lease_ids, until), parts_of(connection, lease_ids)
     if not due:
         return
-    spans = _spans(service, connection, due, until)
-    made = [_Made.of(each, parts, spans, until, _period(service)) for each in due]
+    spans, kinds = _spans(service, connection, due, until), {ident: each.resource_type for ident, each in parts.items()}
+    going_on = {each.lease_id for each in parts.values() if not each.over}
+    made = [_made(each, spans, until, _period(service), over=each.lease_id not in going_on) for each in due]
     for each in made:
         if each.reaches != each.due.charged_until:
             note_charged(connection, each.due.lease_id, each.due.charged_until, each.reaches)
-    add_charges(connection, [row for each in made for row in each.rows(project, parts, until)])
+    add_charges(connection, [row for each in made for row in each.rows(project, kinds, until)])
     _give_back(connection, project, made)
 
 
@@ -93,26 +97,27 @@ class _Made:
     charges: Sequence[Charge]
     reaches: int
 
-    @classmethod
-    def of(cls, due: Due, parts: Mapping[str, Part], spans: Sequence[Span], until: int, period: int) -> _Made:
-        mine = [each for each in parts.values() if each.lease_id == due.lease_id]
-        agreed = placed(due.agreed, from_seconds(mine[0].starts_at)) if mine else due.agreed
-        window = Window.of_seconds(due.charged_until, until)
-        found = charges(agreed, spans, window, period)
-        over = all(each.over for each in mine) and to_seconds(agreed.last) <= until
-        return cls(due, found, FOR_EVER if over else until if found else due.charged_until)
-
-    def rows(self, project: str, parts: Mapping[str, Part], until: int) -> list[dict[str, Any]]:
+    def rows(self, project: str, kinds: Mapping[str, str], until: int) -> list[dict[str, Any]]:
         owner = (project, self.due.user_id)
-        kinds = {ident: each.resource_type for ident, each in parts.items()}
         return [
             row_of(each, self.due.lease_id, owner, kinds.get(each.reservation_id, ""), until) for each in self.charges
         ]
 
 
-def _spans(service: Service, connection: Connection, due: Sequence[Due], until: int) -> list[Span]:
+def _made(due: Due, spans: Mapping[str, Sequence[Span]], until: int, period: int, *, over: bool) -> _Made:
+    found = charges(due.agreed, spans, Window.of_seconds(due.charged_until, until), period)
+    done = over and to_seconds(due.agreed.last) <= until
+    return _Made(due, found, FOR_EVER if done else until if found else due.charged_until)
+
+
+def _spans(service: Service, connection: Connection, due: Sequence[Due], until: int) -> Mapping[str, Sequence[Span]]:
+    """Return what became of the reservations of leases since they were charged, by their ids."""
     ids, start = [each.lease_id for each in due], min(each.charged_until for each in due)
-    return [span for record in service.records for span in record.spans(connection, ids, start, until)]
+    found: dict[str, list[Span]] = defaultdict(list)
+    for record in service.records:
+        for span in record.spans(connection, ids, start, until):
+            found[span.reservation_id].append(span)
+    return found
 
 
 def _give_back(connection: Connection, project: str, made: Sequence[_Made]) -> None:

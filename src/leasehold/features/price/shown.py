@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import localcontext
 from typing import TYPE_CHECKING
 
 from typing_extensions import TypedDict
@@ -10,19 +11,20 @@ from leasehold.api import versions
 from leasehold.api.lease_field import LeaseField
 from leasehold.db.leases.lease import find_lease
 from leasehold.db.resources.resource import resources_by_number
-from leasehold.features.price.agreement import NO_AGREEMENT, Has, amount, placed, renewed
+from leasehold.features.price.agreement import NO_AGREEMENT, Has, amount, renewed
 from leasehold.features.price.budget import from_micro
 from leasehold.features.price.charge_store import beside_of
 from leasehold.features.price.clause import free_agreement
-from leasehold.features.price.model import HOUR, LONGEST_BY_THE_CLOCK, NOTHING, Goods
+from leasehold.features.price.model import EXACT, HOUR, LONGEST_BY_THE_CLOCK, Goods
 from leasehold.features.price.options import PriceSettings
 from leasehold.features.price.store import find_agreement, find_agreements
 from leasehold.leasing.deciding.allocations import held_by
 from leasehold.model.windows import Window
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
     from datetime import datetime
+    from decimal import Decimal
 
     from leasehold.api.lease_field import ShowField, ShowTogether
     from leasehold.features.price.agreement import Agreement
@@ -46,17 +48,22 @@ class CostAnswer(TypedDict):
 
 
 def _make(service: Service) -> ShowField:
+    return lambda lease: _agreed_cost(service, [lease.id], open_ended=lease.open_ended)
+
+
+def _together(service: Service) -> ShowTogether:
+    return lambda lease_ids: _agreed_cost(service, lease_ids)
+
+
+def _agreed_cost(service: Service, lease_ids: Collection[str], *, open_ended: bool = False) -> CostAnswer | None:
+    """Return what leases cost together; None: nothing is agreed about any."""
     prices = service.settings.of(PriceSettings).prices
-
-    def show(lease: Lease) -> CostAnswer | None:
-        if prices is None:
-            return None
-        with service.db.reading() as connection:
-            found = find_agreement(connection, lease.id)
-            less = 0 if found is None else beside_of(connection, [lease.id])
-        return None if found is None else _shown(prices, found, lease, service.now(), less)
-
-    return show
+    if prices is None:
+        return None
+    with service.db.reading() as connection:
+        found = list(find_agreements(connection, lease_ids).values())
+        beside = beside_of(connection, lease_ids) if found else 0
+    return _cost(prices, found, service.now(), beside, open_ended=open_ended) if found else None
 
 
 def _tried(service: Service) -> ShowField:
@@ -68,10 +75,9 @@ def _tried(service: Service) -> ShowField:
         before, after = _agreed(service, prices, lease)
         if after.by_the_clock > LONGEST_BY_THE_CLOCK or not after.costs:
             return None
-        shown = _shown(prices, after, lease, service.now())
-        if not lease.open_ended:
-            shown["more"] = str(amount(after.hour_seconds() - before.hour_seconds(), prices.places))
-        return shown
+        with localcontext(EXACT):
+            more = None if lease.open_ended else after.hour_seconds() - before.hour_seconds()
+        return _cost(prices, [after], service.now(), more=more, open_ended=lease.open_ended)
 
     return show
 
@@ -90,44 +96,34 @@ def _agreed(service: Service, prices: Prices, lease: Lease) -> tuple[Agreement, 
             goods = Goods(part.resource_type, resources[held.resource_number].values.get, held.demand)
             units.append((prices.quote(goods, now), held.slots))
         parts.append(Has(part.id, lease.window, units))
-    if known is not None and there is not None:
-        known = placed(known, there.window.start)
     before = known or (NO_AGREEMENT if there is None or there.waits else free_agreement(there))
     return before, renewed(before, parts, now)
 
 
-def _shown(prices: Prices, agreed: Agreement, lease: Lease, now: datetime, beside: int = 0) -> CostAnswer:
-    """Return what is agreed, of which so many millionths more were charged."""
-    agreed, more = placed(agreed, lease.window.start), from_micro(beside) * HOUR
-    passed = agreed.hour_seconds(_past(agreed, now)) + more
+def _cost(
+    prices: Prices,
+    agreed: Sequence[Agreement],
+    now: datetime,
+    beside: int = 0,
+    *,
+    more: Decimal | None = None,
+    open_ended: bool = False,
+) -> CostAnswer:
+    """Return the sums of agreements, of which so many millionths more were charged; `more` is times 3600."""
+    with localcontext(EXACT):
+        charged = from_micro(beside) * HOUR
+        passed = sum((each.hour_seconds(_past(each, now)) for each in agreed), charged)
+        total = None if open_ended else sum((each.hour_seconds() for each in agreed), charged)
     return {
         "unit": prices.unit,
-        "total": None if lease.open_ended else str(amount(agreed.hour_seconds() + more, prices.places)),
+        "total": _written(prices, total),
         "passed": str(amount(passed, prices.places)),
-        "more": None,
+        "more": _written(prices, more),
     }
 
 
-def _together(service: Service) -> ShowTogether:
-    prices = service.settings.of(PriceSettings).prices
-
-    def show(lease_ids: Collection[str]) -> CostAnswer | None:
-        if prices is None or not lease_ids:
-            return None
-        with service.db.reading() as connection:
-            found = find_agreements(connection, lease_ids).values()
-            less = from_micro(beside_of(connection, lease_ids)) * HOUR if found else NOTHING
-        if not found:
-            return None
-        passed = [each.hour_seconds(_past(each, service.now())) for each in found]
-        return {
-            "unit": prices.unit,
-            "total": str(amount(sum((each.hour_seconds() for each in found), less), prices.places)),
-            "passed": str(amount(sum(passed, less), prices.places)),
-            "more": None,
-        }
-
-    return show
+def _written(prices: Prices, hour_seconds: Decimal | None) -> str | None:
+    return None if hour_seconds is None else str(amount(hour_seconds, prices.places))
 
 
 def _past(agreed: Agreement, now: datetime) -> Window:

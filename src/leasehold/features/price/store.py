@@ -12,7 +12,7 @@ from leasehold.db.owned import OwnedRows
 from leasehold.db.tables import RECORD, leases, table
 from leasehold.db.types import COUNTED, BigKey, UtcDateTime
 from leasehold.features.price import warned_store  # noqa: F401 - its tables are loaded with these
-from leasehold.features.price.agreement import Agreement, Line, Once
+from leasehold.features.price.agreement import Agreement, Line, Once, placed
 from leasehold.features.price.budget import AtEnd, Budget
 from leasehold.features.price.model import Tariff, TimeFactor
 from leasehold.model.hours import read_zone
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
 
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Row, Select
 
     from leasehold.db.together import Writer
     from leasehold.model.lease import Lease
@@ -115,8 +115,20 @@ def find_agreement(connection: Connection, lease_id: str) -> Agreement | None:
 
 def find_agreements(connection: Connection, lease_ids: Collection[str]) -> Mapping[str, Agreement]:
     """Return what was agreed about each of these leases; one statement."""
-    query = select(agreements.c.lease_id, agreements.c.terms).where(agreements.c.lease_id.in_(lease_ids))
-    return {row.lease_id: read_terms(row.terms) for row in connection.execute(query)}
+    query = agreed_terms(agreements.c.lease_id).where(agreements.c.lease_id.in_(lease_ids))
+    return {row.lease_id: read_agreed(row) for row in connection.execute(query)}
+
+
+def agreed_terms(*more: Column[Any]) -> Select[Any]:
+    """Select what `read_agreed` reads, and more columns of agreements."""
+    there = agreements.outerjoin(leases, leases.c.id == agreements.c.lease_id)
+    return select(agreements.c.terms, leases.c.start_at, *more).select_from(there)
+
+
+def read_agreed(row: Row[Any]) -> Agreement:
+    """Return an agreement where its lease is now; one whose lease was purged is as it was written."""
+    agreed = read_terms(row.terms)
+    return agreed if row.start_at is None else placed(agreed, row.start_at)
 
 
 def add_agreement(writes: Writer, lease: Lease, agreed: Agreement, moment: int) -> None:
@@ -177,10 +189,10 @@ def over_too_early(connection: Connection, now: datetime) -> Sequence[str]:
 
 def agreements_of(connection: Connection, project_id: str, user_id: str) -> list[Agreement]:
     """Return what was agreed about the leases of a project, or about those of one member of it; "" is for all."""
-    query = select(agreements.c.terms).where(agreements.c.project_id == project_id)
+    query = agreed_terms().where(agreements.c.project_id == project_id)
     if user_id:
         query = query.where(agreements.c.user_id == user_id)
-    return [read_terms(text) for text in connection.execute(query).scalars()]
+    return list(map(read_agreed, connection.execute(query)))
 
 
 def write_terms(agreed: Agreement) -> str:

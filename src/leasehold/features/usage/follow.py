@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy import func, or_, select
+
 from leasehold.db.event_log import each_event, log_state
 from leasehold.db.lease_state import lease_of
+from leasehold.db.tables import outbox
 from leasehold.features.usage import store
 from leasehold.features.usage.model import Terms, account, is_over, promises_of
 from leasehold.model.event_log import ENDED_BY_OTHERS, EventFilter
@@ -44,6 +47,14 @@ def follow(service: Service, stopping: Event | None = None) -> int:
     while not (stopping is not None and stopping.is_set()) and _is_behind(service):
         total += service.db.transact(partial(follow_page, service.types))
     return total
+
+
+def first_unread(connection: Connection) -> int | None:
+    """Return when the oldest event was that is not accounted for, also one without a position; None: all are."""
+    known = store.find_progress(connection, store.EVENTS)
+    later = or_(outbox.c.position.is_(None), outbox.c.position > (0 if known is None else known.position))
+    oldest = connection.execute(select(func.min(outbox.c.created_at)).where(later)).scalar()
+    return None if oldest is None else to_seconds(oldest)
 
 
 def _is_behind(service: Service) -> bool:

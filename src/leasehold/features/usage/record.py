@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import literal, select
 
-from leasehold.db.event_log import each_event
+from leasehold.features.usage.follow import first_unread
 from leasehold.features.usage.model import Loss
 from leasehold.features.usage.options import UsageSettings
 from leasehold.features.usage.poll import FARTHEST
-from leasehold.features.usage.store import EVENTS, find_progress, losses_until, usage_uses
+from leasehold.features.usage.store import losses_until, usage_uses
 from leasehold.leasing.record import Became, Span
-from leasehold.model.event_log import EventFilter
-from leasehold.model.windows import to_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -43,10 +41,8 @@ class UsageRecord:
 
     def settled(self, connection: Connection, now: int) -> int:
         """Return the time of the first event that is not accounted for, or the present, less what may still change."""
-        known = find_progress(connection, EVENTS)
-        ahead = each_event(connection, 0 if known is None else known.position, EventFilter(None), 1)
-        first = next((to_seconds(event.time) for event in ahead), now)
-        return min(first, now) - self.younger
+        unread = first_unread(connection)
+        return (now if unread is None else min(unread, now)) - self.younger
 
     def spans(self, connection: Connection, lease_ids: Collection[str], start: int, end: int) -> Iterator[Span]:
         """Yield what was late and missing, and what was used of each resource."""

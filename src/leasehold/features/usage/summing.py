@@ -11,14 +11,14 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import bindparam, func, insert, or_, select, update
+from sqlalchemy import bindparam, func, insert, select, update
 
-from leasehold.db.tables import outbox, segments
+from leasehold.db.tables import segments
 from leasehold.features.usage.days import first_day
+from leasehold.features.usage.follow import first_unread
 from leasehold.features.usage.store import (
     CLOSED,
     DAYS,
-    EVENTS,
     PENDING,
     SUMMED,
     SUMS,
@@ -33,7 +33,7 @@ from leasehold.features.usage.store import (
 )
 from leasehold.features.usage.sums import DAY, Asked, Group, lent, of_near, sums
 from leasehold.features.usage.tally import IN_DAYS, active_of, of_spans, watched_parts
-from leasehold.model.windows import from_seconds, to_seconds
+from leasehold.model.windows import to_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -104,10 +104,8 @@ def _is_known(connection: Connection, known: Mapping[str, Progress], end: int, n
     polls = [each.position for name, each in known.items() if name.startswith(poll_of(""))]
     if now < end + MARGIN or any(now - SILENT < position < end for position in polls):
         return False
-    read = known[EVENTS].position if EVENTS in known else 0
-    later = or_(outbox.c.position.is_(None), outbox.c.position > read)
-    unread = select(outbox.c.id).where(later, outbox.c.created_at < from_seconds(end)).limit(1)
-    return connection.execute(unread).first() is None
+    unread = first_unread(connection)
+    return unread is None or unread >= end
 
 
 def _rows(connection: Connection, asked: Asked) -> Sequence[dict[str, Any]]:

@@ -87,7 +87,8 @@ def prices_of(service: Service) -> Prices:
     prices = service.settings.of(PriceSettings).prices
     if prices is None:
         message = (
-            "Nothing has a price here, so no budget would be used; the operators name a file in [price] file first."
+            "Nothing has a price here, so there are neither budgets nor charges; the operators name a file in [price] "
+            "file first."
         )
         raise ConflictError(message)
     return prices

@@ -81,9 +81,10 @@ class Promise:
 
     @property
     def terms(self) -> tuple[int, int]:
-        """When its last event was, and its end: nothing is held after that."""
+        """When its last event was, and its end: nothing is held after that, or late."""
         told, end = (END - REACH, END + REACH) if self.told is None else of_span(self.told)
-        return told, max([end, *(piece.window[1] for piece in self.pieces)])
+        lost = (of_span(span)[1] for _, _, span in self.losses)
+        return told, max([end, *(piece.window[1] for piece in self.pieces), *lost])
 
     @property
     def over(self) -> int | None:

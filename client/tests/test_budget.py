@@ -41,6 +41,18 @@ def test_a_project_at_the_edge_of_its_budget(inside: Inside, client: Client) -> 
     assert client.budgets.list() == []
 
 
+def test_a_found_window_and_what_is_offered_instead_say_what_they_cost(inside: Inside, client: Client) -> None:
+    every = len(client.floating_ips.list())
+    inside.ok("lease", "create", "all", "--floating-ips", str(every), "--from", "in 3 d", "--for", "2h")
+    search = ("window", "search", "--floating-ips", "2", "--from", "in 4 d", "--for", "2h")
+    (row,) = inside.ok(*search, "--limit", "1", "-f", "json").json
+    assert row["cost"] == {"unit": "EUR", "total": "2.00"}
+    refused = inside("lease", "create", "more", "--floating-ips", str(every), "--from", "in 3 d", "--for", "4h")
+    assert refused.status == 1
+    assert f", for {2 * every}.00 EUR." in refused.err
+    inside.ok("lease", "delete", "all")
+
+
 def test_charges_are_listed_and_exported(inside: Inside) -> None:
     listed = inside.ok("charge", "list", "-f", "json")
     assert listed.json == []

@@ -530,6 +530,7 @@ export type FoundWindow = {
   start_date: string;
   end_date: string;
   reservations: Array<FoundReservation>;
+  estimates?: Record<string, any>;
 };
 
 export type FreeRange = {

@@ -53,17 +53,19 @@ class FreeWindow(AnswerModel):
     """A window in which a lease would be granted, `[start, end)`, aware and in UTC.
 
     `alternative` is the place of what would be granted among those of the wish, and `amounts` has one for each of its
-    reservations.
+    reservations. `estimates` say more of it, such as its `cost` where something has a price.
     """
 
     start: datetime
     end: datetime
     alternative: int
     amounts: tuple[int, ...]
+    estimates: Mapping[str, Any]
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> FreeWindow:
-        return read_as(cls, values, amounts=tuple(each["amount"] for each in values["reservations"]))
+        amounts = tuple(each["amount"] for each in values["reservations"])
+        return read_as(cls, values, amounts=amounts, estimates=values.get("estimates", {}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ class ApiError(ClientError):
 
     `code` never changes and is meant for programs, `field` names the value that is wrong (None where it is none), and
     `details` explains: a refusal has `largest`, `nearest` and `latest_end` where something smaller, later or shorter
-    fits.
+    fits, and in `estimates` what that costs.
     """
 
     def __init__(

@@ -20,7 +20,18 @@ from leasehold.db.engine import open_engine
 from leasehold.db.pool import ensure_pools
 from leasehold.db.store import Database
 from leasehold.enforcement.base import load_filters
-from leasehold.features.registry import FEATURES, clauses, enforcing, listeners, owns, records, sources, ways, words
+from leasehold.features.registry import (
+    FEATURES,
+    clauses,
+    enforcing,
+    estimators,
+    listeners,
+    owns,
+    records,
+    sources,
+    ways,
+    words,
+)
 from leasehold.leasing.deciding.calendars import Calendars
 from leasehold.leasing.deciding.waiting_order import load_order
 from leasehold.leasing.service import Service
@@ -104,6 +115,7 @@ def service_on(engine: Engine, config: Config, wake: Event) -> Service:
         listeners=listeners(db, PAUSE_SECONDS),
         ways=ways(),
         clauses=clauses(settings),
+        estimators=estimators(settings),
         records=records(settings),
     )
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from leasehold.enforcement.base import Added
     from leasehold.leasing.deciding.clause import Clause
     from leasehold.leasing.deciding.source import Source
+    from leasehold.leasing.fit import Estimator
     from leasehold.leasing.record import Record
     from leasehold.leasing.service import MakeWay, Owns, Service, Words
     from leasehold.leasing.turn import Job
@@ -58,9 +59,10 @@ class Feature:
     module `mount`, whose `mount` makes what is served beside the routes, and whose `welcome` says where; with `words` a
     module `words`, whose `read_words` is one of `Service.words`; with `sources` a module `source`, whose `SOURCES` are
     some of `Service.sources`; with `ways` a module `ways`, whose `WAYS` are some of `Service.ways`; if it `binds`
-    decisions, a module `clause`, whose `make_clause` makes one of `Service.clauses`; if it `records` what became of
-    promises, a module `record`, whose `make_record` makes one of `Service.records`; if it `owns` what reservations
-    have in the cloud, the `owners` of its module `store` are some of `Service.owns`; if it `shows` more of
+    decisions, a module `clause`, whose `make_clause` makes one of `Service.clauses`; if it `estimates` what a lease
+    would get, a module `estimate`, whose `make_estimator` makes one of `Service.estimators`; if it `records` what
+    became of promises, a module `record`, whose `make_record` makes one of `Service.records`; if it `owns` what
+    reservations have in the cloud, the `owners` of its module `store` are some of `Service.owns`; if it `shows` more of
     a lease, a module `shown`, whose `FIELDS` are keys of the answer about one; if it `hears`, a
     module `delays`, whose `DelayCounts` are some of `Service.listeners`; with `command` a module `command`, whose
     `add_command` adds one to `leasehold-manage`. Each is loaded only by the processes that use it: the shapes of
@@ -81,6 +83,7 @@ class Feature:
     hears: bool = False
     ways: bool = False
     binds: bool = False
+    estimates: bool = False
     command: bool = False
     owns: bool = False
     enforces: bool = False
@@ -138,6 +141,11 @@ class Feature:
     def clauses(self, settings: Settings) -> Sequence[Clause]:
         """Return what looks at each decision before it is written; nothing where that has nothing to do."""
         made: Clause | None = self._module("clause").make_clause(settings) if self.binds else None
+        return () if made is None else (made,)
+
+    def estimators(self, settings: Settings) -> Sequence[Estimator]:
+        """Return what says more of windows in which a lease would fit; nothing where that has nothing to say."""
+        made: Estimator | None = self._module("estimate").make_estimator(settings) if self.estimates else None
         return () if made is None else (made,)
 
     def recorded(self, settings: Settings) -> Sequence[Record]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from leasehold.features.feature import Feature
     from leasehold.leasing.deciding.clause import Clause
     from leasehold.leasing.deciding.source import Source
+    from leasehold.leasing.fit import Estimator
     from leasehold.leasing.record import Record
     from leasehold.leasing.service import MakeWay, Owns, Words
     from leasehold.model.delay import Listener
@@ -96,6 +97,11 @@ def ways() -> tuple[MakeWay, ...]:
 def clauses(settings: Settings) -> tuple[Clause, ...]:
     """Return what looks for features at each decision before it is written."""
     return tuple(each for feature in FEATURES for each in feature.clauses(settings))
+
+
+def estimators(settings: Settings) -> tuple[Estimator, ...]:
+    """Return what says more for features of windows in which a lease would fit."""
+    return tuple(each for feature in FEATURES for each in feature.estimators(settings))
 
 
 def records(settings: Settings) -> tuple[Record, ...]:

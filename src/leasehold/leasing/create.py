@@ -16,6 +16,7 @@ from leasehold.leasing.deciding.promised import Promised
 from leasehold.leasing.deciding.waiting_terms import waiting_terms
 from leasehold.leasing.delays import telling_delays
 from leasehold.leasing.external_view import ExternalView
+from leasehold.leasing.fit import Estimating
 from leasehold.leasing.new_lease import new_lease, read_reservations
 from leasehold.leasing.requests import conditions_asked
 from leasehold.leasing.room.counter_offer import Proposal
@@ -191,6 +192,7 @@ class Creation(Joining):
             explains=unit.explains,
             latest=self._latest(terms.window.start),
             refused=unit.refused,
+            estimating=Estimating(unit.service.estimators, snapshots, unit.now, lease=lease),
         )
 
     def _latest(self, start: datetime) -> datetime | None:

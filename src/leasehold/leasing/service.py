@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from leasehold.leasing.deciding.clause import Clause
     from leasehold.leasing.deciding.waiting_order import ReadingOrder, WaitingOrder
     from leasehold.leasing.deciding.way import Way
+    from leasehold.leasing.fit import Estimator
     from leasehold.leasing.locks import Locks
     from leasehold.leasing.record import Record
     from leasehold.model.caller import Caller
@@ -74,8 +75,9 @@ class Service:
     `steady` returns seconds of a monotonic clock, which times decisions. `wake` tells a manager in the same process
     that work has become due. `words` are the features' own, which they read in a sent reservation before its type does;
     `sources` are those that their leases have resources from, `ways` how these make room for others, `clauses` look at
-    each decision before it is written, `records` say what became of promises, `owns` knows whose their objects in the
-    cloud are, and `listeners` hear of requests that are delayed. In `queues` requests wait for each other.
+    each decision before it is written, `estimators` say more of windows in which a lease would fit, `records` say what
+    became of promises, `owns` knows whose their objects in the cloud are, and `listeners` hear of requests that are
+    delayed. In `queues` requests wait for each other.
     """
 
     db: Database
@@ -96,6 +98,7 @@ class Service:
     listeners: tuple[Listener, ...] = ()
     ways: tuple[MakeWay, ...] = ()
     clauses: tuple[Clause, ...] = ()
+    estimators: tuple[Estimator, ...] = ()
     records: tuple[Record, ...] = ()
     owns: tuple[Owns, ...] = ()
     queues: Queues = field(default_factory=Queues)

@@ -10,12 +10,14 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from leasehold.model.estimate import by_name
 from leasehold.model.refusal import extension_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
+    from leasehold.model.estimate import Estimate
     from leasehold.model.refusal import Refusal
     from leasehold.model.windows import Window
 
@@ -458,11 +460,12 @@ class InUseError(ConflictError):
 
     code = "leasehold.resource.in_use"
 
-    def but_until(self, latest_end: datetime | None) -> InUseError:
-        """Return the same error, which also says how late the lease could end, if that is known."""
-        if latest_end is not None:
-            self.message = f"{self.message} {extension_sentence(latest_end)}"
-            self.details = {**self.details, "latest_end": latest_end.isoformat()}
+    def but_until(self, latest_end: datetime, estimates: Sequence[Estimate] = ()) -> InUseError:
+        """Return the same error, which also says how late the lease could end, and what features say about that."""
+        self.message = " ".join([self.message, extension_sentence(latest_end), *(each.sentence for each in estimates)])
+        self.details = {**self.details, "latest_end": latest_end.isoformat()}
+        if estimates:
+            self.details = {**self.details, "estimates": {"latest_end": by_name(estimates)}}
         return self
 
 

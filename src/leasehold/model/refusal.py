@@ -7,10 +7,14 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
+from leasehold.model.estimate import by_name
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from leasehold.model.delay import Delay
+    from leasehold.model.estimate import Estimate
     from leasehold.model.windows import Window
 
 
@@ -68,6 +72,7 @@ class Refusal:
     lease that asks for a later end could end with all that it asks for; None where that is no extension.
     `fits_on_disabled` says that the whole lease would fit if no resource were disabled; only operators are told.
     `delay` says that it would fit if everything were ready, and `may_wait` that the request can say how long it waits.
+    `estimates` are what features say about the lease with `nearest`, `largest` or `latest_end`, by these names.
     """
 
     resource_type: str
@@ -83,12 +88,17 @@ class Refusal:
     alone: int | None = None
     delay: Delay | None = None
     may_wait: bool = False
+    estimates: Mapping[str, Sequence[Estimate]] = field(default_factory=dict)
 
     @property
     def sentence(self) -> str:
         """Say in a few sentences what is missing and what to do next."""
-        extension = [] if self.latest_end is None else [extension_sentence(self.latest_end)]
+        extension = [] if self.latest_end is None else [extension_sentence(self.latest_end), *self._said("latest_end")]
         return " ".join([self._missing, *extension, *([_ON_DISABLED] if self.fits_on_disabled else [])])
+
+    def _said(self, offer: str) -> list[str]:
+        """Return the sentences of features about a counter-offer."""
+        return [each.sentence for each in self.estimates.get(offer, ())]
 
     @property
     def _missing(self) -> str:
@@ -98,11 +108,12 @@ class Refusal:
         text += "." if self.alone is None else f", {self.largest} beside the other reservations of the lease."
         if self.nearest is not None:
             start = f"{self.nearest.start:%Y-%m-%d %H:%M:%S} UTC"
-            return f"{text} The nearest window in which {self.asked} fit starts at {start}.{self._wait}"
+            found = f"{text} The nearest window in which {self.asked} fit starts at {start}.{self._wait}"
+            return " ".join([found, *self._said("nearest")])
         if self.no_window in _SENTENCES:
             text = f"{text} {_SENTENCES[self.no_window]}"
         if self.largest:
-            return f"{text} Ask for at most {self.largest}."
+            return " ".join([f"{text} Ask for at most {self.largest}.", *self._said("largest")])
         if self.alone is not None:
             most = f"at most {self.alone}, and for " if self.alone < self.asked else ""
             return f"{text} Ask for {most}less in the other reservations."
@@ -143,4 +154,5 @@ class Refusal:
             **({"fits_on_disabled": True} if self.fits_on_disabled else {}),
             **({} if self.alone is None else {"alone": self.alone}),
             **({"ready_within_seconds": int(self.ready_within.total_seconds())} if self.ready_within else {}),
+            **({"estimates": {key: by_name(said) for key, said in self.estimates.items()}} if self.estimates else {}),
         }

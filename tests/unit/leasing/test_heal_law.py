@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
 
@@ -62,7 +62,9 @@ def check_law(world: World, known: Known, down: set[str]) -> None:
         known.at_start = held
     working = sum(slots for name, slots in held.items() if name not in down)
     missing = working < known.promised
-    changed = any(slots > (known.at_start or held).get(name, 0) for name, slots in held.items())
+    # One that started with nothing has changed once it has something.
+    first = held if known.at_start is None else known.at_start
+    changed = any(slots > first.get(name, 0) for name, slots in held.items())
     found = (part.missing_resources, part.resources_changed, lease.degraded)
     assert found == (missing, changed, missing or changed), (lease, held, down, known)
     assert sum(held.values()) <= known.promised
@@ -91,6 +93,13 @@ def made(world: World, wishes: list[tuple[dict[str, Any], float, HealPolicy | No
 
 @settings(max_examples=60)
 @given(wishes=LEASES, steps=st.lists(STEPS, max_size=14))
+@example(
+    wishes=[
+        (hosts(), start, policy)
+        for start, policy in ((0, HealPolicy.NEVER), (0, None), (0.25, HealPolicy.REPLACE), (0, HealPolicy.REPLACE))
+    ],
+    steps=[("fail", "cmp-06"), ("fail", "gpu-03"), ("wait", 20), ("wait", 1), ("end", 3)],
+)
 def test_the_flags_hold_exactly_as_long_as_they_are_true(
     enrolled: Path, wishes: list[tuple[dict[str, Any], float, HealPolicy | None]], steps: list[tuple[str, Any]]
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NotRequired, TypeVar
 
 from pydantic import ConfigDict, FailFast, Field
 from typing_extensions import TypedDict
@@ -90,12 +90,16 @@ class FoundReservation(TypedDict):
 
 
 class FoundWindow(TypedDict):
-    """A window in which a lease would be granted; `alternative` is the place of what it has in the request."""
+    """A window in which a lease would be granted; `alternative` is the place of what it has in the request.
+
+    `estimates` say more of it, such as its `cost` where something has a price.
+    """
 
     alternative: int
     start_date: str
     end_date: str
     reservations: Listed[FoundReservation]
+    estimates: NotRequired[dict[str, Any]]
 
 
 class RefusedAlternative(TypedDict):

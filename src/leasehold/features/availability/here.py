@@ -12,6 +12,7 @@ from leasehold.features.availability.search import Wish, in_alternatives, search
 from leasehold.features.availability.use import AvailabilityQuestion, availability_of
 from leasehold.leasing.requests import place_of
 from leasehold.model.errors import InvalidInputError
+from leasehold.model.estimate import by_name
 from leasehold.model.resource import HOST
 from leasehold.model.windows import from_seconds, to_seconds
 
@@ -19,8 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from leasehold.api.call import Call
-    from leasehold.features.availability.bodies import AvailabilityAnswer, OneAvailability, WindowList, WindowSearch
-    from leasehold.features.availability.search import SearchResult
+    from leasehold.features.availability.bodies import (
+        AvailabilityAnswer,
+        FoundWindow,
+        OneAvailability,
+        WindowList,
+        WindowSearch,
+    )
+    from leasehold.features.availability.search import PossibleWindow, SearchResult
     from leasehold.features.availability.use import Availability
 
 QUERY: Final = ("resource_type", "from", "to", "resource_id")
@@ -99,20 +106,24 @@ def show_availability(found: Availability) -> AvailabilityAnswer:
 def show_search(found: SearchResult, alternatives: Sequence[Sequence[Mapping[str, Any]]]) -> WindowList:
     """Return the windows of a search, and why the other alternatives have none; `alternatives` is what was asked."""
     return {
-        "windows": [
-            {
-                "alternative": each.alternative,
-                "start_date": each.window.start.isoformat(),
-                "end_date": each.window.end.isoformat(),
-                "reservations": [
-                    {"resource_type": part["resource_type"], "amount": amount}
-                    for part, amount in zip(alternatives[each.alternative], each.amounts, strict=True)
-                ],
-            }
-            for each in found.windows
-        ],
+        "windows": [_show_window(each, alternatives[each.alternative]) for each in found.windows],
         "refused": [
             {"alternative": number, "error_message": error.message, "code": error.code, "details": error.details}
             for number, error in sorted(found.refused.items())
         ],
     }
+
+
+def _show_window(found: PossibleWindow, asked: Sequence[Mapping[str, Any]]) -> FoundWindow:
+    answer: FoundWindow = {
+        "alternative": found.alternative,
+        "start_date": found.window.start.isoformat(),
+        "end_date": found.window.end.isoformat(),
+        "reservations": [
+            {"resource_type": part["resource_type"], "amount": amount}
+            for part, amount in zip(asked, found.amounts, strict=True)
+        ],
+    }
+    if found.estimates:
+        answer["estimates"] = by_name(found.estimates)
+    return answer

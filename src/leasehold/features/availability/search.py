@@ -16,6 +16,7 @@ from leasehold.db.project_use import KnownUse, UncountedError
 from leasehold.features.availability.limits import WindowLimits, window_limits
 from leasehold.leasing.deciding.decide import decide, seen_by_project
 from leasehold.leasing.deciding.free_windows import MINUTE, Windows
+from leasehold.leasing.fit import Estimating
 from leasehold.leasing.new_lease import read_reservations
 from leasehold.leasing.requests import conditions_asked
 from leasehold.leasing.room.counter_offer import Proposal
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service
     from leasehold.model.budget import Budget
     from leasehold.model.caller import Caller, Sight
+    from leasehold.model.estimate import Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +58,15 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class PossibleWindow:
-    """A window in which one of the alternatives would be granted, and the amount that each reservation would get."""
+    """A window in which one of the alternatives would be granted, and the amount that each reservation would get.
+
+    `estimates` are what features say about it.
+    """
 
     alternative: int
     window: Window
     amounts: Sequence[int]
+    estimates: Sequence[Estimate] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +154,7 @@ def _earliest(seekers: Sequence[_Seeker], limit: int) -> SearchResult:
         else:
             rows.append(_ranked(number, chain([first], windows)))
     earliest = islice(merge(*rows), limit)
-    return SearchResult(
-        [PossibleWindow(number, each, seekers[number].amounts(each)) for _, number, each in earliest], refused
-    )
+    return SearchResult([seekers[number].possible(number, window) for _, number, window in earliest], refused)
 
 
 def _ranked(number: int, windows: Iterable[Window]) -> Iterator[tuple[datetime, int, Window]]:
@@ -208,10 +212,11 @@ class _Seeker:
             yield window
             window = self._first(to_seconds(window.end), length)
 
-    def amounts(self, window: Window) -> list[int]:
-        """Return how much each reservation would get in a window."""
-        terms = self._terms(window.start, window.duration)
-        return [slots_of(picks) for picks in decide(self.snapshots, self.asked, terms)]
+    def possible(self, alternative: int, window: Window) -> PossibleWindow:
+        """Return what each reservation of this alternative would get in a window."""
+        picks = decide(self.snapshots, self.asked, self._terms(window.start, window.duration))
+        estimating = Estimating(self.service.estimators, self.snapshots, self.lead.now)
+        return PossibleWindow(alternative, window, list(map(slots_of, picks)), estimating(window, self.asked, picks))
 
     def _first(self, after: int, length: timedelta) -> Window | None:
         """Return the first window of a length that starts at a moment or later, and that the limits allow."""
@@ -262,7 +267,8 @@ class _Seeker:
         terms = self._terms(_whole_minute(self.begin), length)
         seconds = self.service.settings.leases.explanation_seconds
         try:
-            Proposal(self.snapshots, self.asked, terms, self._allowed, seconds).decide()
+            estimating = Estimating(self.service.estimators, self.snapshots, self.lead.now)
+            Proposal(self.snapshots, self.asked, terms, self._allowed, seconds, estimating=estimating).decide()
         except NotEnoughError as error:
             return error
         # It would fit at once, but not start on a whole minute that the bounds allow.

@@ -3,4 +3,4 @@
 from leasehold.features.feature import Feature
 from leasehold.features.price.options import OPTIONS
 
-FEATURE = Feature("price", "Prices", OPTIONS, api=True, job=True, tables=True, binds=True, shows=True)
+FEATURE = Feature("price", "Prices", OPTIONS, api=True, job=True, tables=True, binds=True, estimates=True, shows=True)

@@ -19,14 +19,16 @@ from leasehold.model.states import LeaseStatus
 from leasehold.model.windows import to_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from datetime import datetime, timedelta
+
+    from sqlalchemy import Connection
 
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.conf.settings import Settings
     from leasehold.db.together import Writer
     from leasehold.features.price.agreement import Quote
-    from leasehold.features.price.model import Tariff
+    from leasehold.features.price.model import Prices, Tariff
     from leasehold.leasing.deciding.clause import Clause, Transaction
     from leasehold.leasing.deciding.decision import Decision
     from leasehold.model.allocation import Pick
@@ -75,20 +77,36 @@ class PriceClause:
             return
         lease, now = decision.lease, decision.locks.now
         types = {part.id: part.resource_type for part in lease.reservations}
-        had = _numbers(decision.before)
+        had = numbers_of(decision.before)
         with within.snapshots(decision.locks) as views:
             for ident, pool, _, picks in taken:
-                # What is new comes last.
-                ordered = sorted(picks, key=lambda pick: pick.resource_number not in had)
-                units = [(self._quote(views[pool], types[ident], pick, now), pick.slots) for pick in ordered]
-                yield Has(ident, lease.window, units)
-
-    def _quote(self, view: Snapshot, resource_type: str, pick: Pick, now: datetime) -> Quote:
-        goods = Goods(resource_type, view.values_of(pick.resource_number), pick.demand)
-        return self.budgets.prices.quote(goods, now)
+                yield Has(ident, lease.window, quoted(self.budgets.prices, types[ident], views[pool], picks, now, had))
 
 
-def _numbers(lease: Lease | None) -> frozenset[int]:
+def quoted(
+    prices: Prices,
+    resource_type: str,
+    view: Snapshot,
+    picks: Sequence[Pick],
+    now: datetime,
+    had: Collection[int],
+) -> list[tuple[Quote, int]]:
+    """Return the quote of each pick for a promise of now, and its units; those last that the lease has not `had`."""
+    ordered = sorted(picks, key=lambda pick: pick.resource_number not in had)
+    return [
+        (prices.quote(Goods(resource_type, view.values_of(pick.resource_number), pick.demand), now), pick.slots)
+        for pick in ordered
+    ]
+
+
+def agreed_before(connection: Connection, before: Lease | None) -> Agreement:
+    """Return what is agreed about a lease as it is before a decision; about one that is new or waits, nothing."""
+    if before is None or before.waits:
+        return NO_AGREEMENT
+    return find_agreement(connection, before.id) or free_agreement(before)
+
+
+def numbers_of(lease: Lease | None) -> frozenset[int]:
     """Return the resources that a lease has."""
     parts = () if lease is None else lease.reservations
     return frozenset(held.resource_number for part in parts for held in part.allocations)

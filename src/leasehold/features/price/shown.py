@@ -11,13 +11,13 @@ from leasehold.api import versions
 from leasehold.api.lease_field import LeaseField
 from leasehold.db.leases.lease import find_lease
 from leasehold.db.resources.resource import resources_by_number
-from leasehold.features.price.agreement import NO_AGREEMENT, Has, amount, renewed
+from leasehold.features.price.agreement import Has, amount, renewed
 from leasehold.features.price.budget import from_micro
 from leasehold.features.price.charge_store import beside_of
-from leasehold.features.price.clause import free_agreement
+from leasehold.features.price.clause import agreed_before
 from leasehold.features.price.model import EXACT, HOUR, LONGEST_BY_THE_CLOCK, Goods
 from leasehold.features.price.options import PriceSettings
-from leasehold.features.price.store import find_agreement, find_agreements
+from leasehold.features.price.store import find_agreements
 from leasehold.leasing.deciding.allocations import held_by
 from leasehold.model.windows import Window
 
@@ -87,7 +87,7 @@ def _agreed(service: Service, prices: Prices, lease: Lease) -> tuple[Agreement, 
     now = service.now()
     numbers = {held.resource_number for part in lease.kept for held in held_by(part, lease)}
     with service.db.reading() as connection:
-        known, there = find_agreement(connection, lease.id), find_lease(connection, lease.id)
+        before = agreed_before(connection, find_lease(connection, lease.id))
         resources = resources_by_number(connection, numbers)
     parts = []
     for part in lease.kept:
@@ -96,7 +96,6 @@ def _agreed(service: Service, prices: Prices, lease: Lease) -> tuple[Agreement, 
             goods = Goods(part.resource_type, resources[held.resource_number].values.get, held.demand)
             units.append((prices.quote(goods, now), held.slots))
         parts.append(Has(part.id, lease.window, units))
-    before = known or (NO_AGREEMENT if there is None or there.waits else free_agreement(there))
     return before, renewed(before, parts, now)
 
 

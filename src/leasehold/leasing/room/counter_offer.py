@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from leasehold.leasing.deciding.decide import RefusedError, allocate, decide
 from leasehold.leasing.deciding.free_windows import MINUTE, Windows, fits
 from leasehold.leasing.deciding.rebinding_search import RoomMade
+from leasehold.leasing.fit import NOBODY_ASKED
 from leasehold.model.allocation import slots_of
 from leasehold.model.delay import Delay
 from leasehold.model.errors import InUseError, LeaseholdError, TakesTooLongError
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.leasing.deciding.decide import Asked, Terms
     from leasehold.leasing.deciding.way import Way
+    from leasehold.leasing.fit import Estimating
+    from leasehold.model.estimate import Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ class Proposal:
     says that the caller may learn that disabled resources would have been enough. `ways` may make room before the lease
     is refused; a counter-offer is found without them. Before that it gets the first window that starts no later than at
     `latest`; None: nobody can ask for that. Unless it `explains`, a refusal is raised as it is, and nobody makes room.
-    One that is known is `refused` by that.
+    One that is known is `refused` by that. Features are asked about counter-offers (`estimating`).
     """
 
     snapshots: Mapping[str, Snapshot]
@@ -54,6 +57,7 @@ class Proposal:
     latest: datetime | None = None
     explains: bool = True
     refused: tuple[int, Refusal] | None = None
+    estimating: Estimating = NOBODY_ASKED
 
     def decide(self) -> RoomMade:
         """Return the picks of every reservation; raises what `leasehold.leasing.deciding.decide.decide` raises.
@@ -74,7 +78,7 @@ class Proposal:
             # What an active reservation keeps is promised to others in the new window.
             room = self._room(next((part.kind.pool for part in self.asked if part.firm and part.held), None))
             if room is None:
-                raise error.but_until(_latest_end(self._hurried())) from None
+                raise self._hurried().extended_at_most(error) from None
             return room
         room = self._room(self.asked[position].kind.pool)
         hurried = self._hurried()
@@ -118,6 +122,19 @@ class Proposal:
             return Delay(frozenset(needed & unready))
         return Delay(frozenset(needed & unready), window.start - terms.window.start, window.start - terms.lead.now)
 
+    def extended_at_most(self, error: InUseError) -> InUseError:
+        """Return the error, which says how late the lease can end, if that helps."""
+        end = _latest_end(self)
+        return error if end is None else error.but_until(end, self.estimated(_until(self.terms, end)))
+
+    def estimated(self, terms: Terms, asked: Sequence[Asked] | None = None) -> Sequence[Estimate]:
+        """Return what features say about the lease with these terms, for as long as the budget lasts."""
+        parts = self.asked if asked is None else asked
+        if self.estimating.estimators:
+            with suppress(LeaseholdError, RefusedError):
+                return self.estimating(terms.window, parts, decide(self.snapshots, parts, terms))
+        return ()
+
     def _hurried(self) -> Proposal:
         return replace(self, terms=replace(self.terms, budget=self.terms.budget.part(self.seconds)))
 
@@ -151,7 +168,22 @@ class _CounterOffer:
             no_window=why,
             latest_end=latest,
             fits_on_disabled=self._fits_on_disabled(),
+            estimates=self._estimates(nearest, largest, latest),
         )
+
+    def _estimates(
+        self, nearest: Window | None, largest: int, latest: datetime | None
+    ) -> Mapping[str, Sequence[Estimate]]:
+        """Return what features say about each counter-offer."""
+        where, terms = self.where, self.where.terms
+        found: dict[str, Sequence[Estimate]] = {}
+        if nearest is not None:
+            found["nearest"] = where.estimated(replace(terms, window=nearest))
+        if largest:
+            found["largest"] = where.estimated(terms, _with_amount(where.asked, self.position, largest))
+        if latest is not None:
+            found["latest_end"] = where.estimated(_until(terms, latest))
+        return {offer: said for offer, said in found.items() if said}
 
     def _alone(self) -> Refusal | None:
         """Return the refusal of more than there is for the reservation without the others; None if there is no time."""
@@ -212,14 +244,16 @@ def _latest_end(where: Proposal) -> datetime | None:
         while least < most:
             middle = (least + most + 1) // 2
             end = from_seconds(middle * MINUTE)
-            shorter = replace(
-                terms, window=Window(terms.window.start, end), length=terms.length - (terms.window.end - end)
-            )
-            if fits(where.snapshots, where.asked, shorter):
+            if fits(where.snapshots, where.asked, _until(terms, end)):
                 least, found = middle, end
             else:
                 most = middle - 1
     return found
+
+
+def _until(terms: Terms, end: datetime) -> Terms:
+    """Return the terms with an earlier end."""
+    return replace(terms, window=Window(terms.window.start, end), length=terms.length - (terms.window.end - end))
 
 
 def most_available(part: Asked, snapshot: Snapshot, terms: Terms) -> int:
@@ -256,11 +290,16 @@ def _fits_with(
     part = asked[position]
     if part.firm and amount < slots_of(part.held):
         return False
-    request = part.kind.exactly(part.request, amount)
+    others = _with_amount(asked, position, amount)
     try:
-        part.kind.parse(part.kind.store(request))
+        part.kind.parse(others[position].stored)
     except LeaseholdError:
         return False
-    others = list(asked)
-    others[position] = replace(part, request=request)
     return fits(snapshots, others, terms)
+
+
+def _with_amount(asked: Sequence[Asked], position: int, amount: int) -> list[Asked]:
+    """Return what is asked for, with another amount of one reservation."""
+    part = asked[position]
+    changed = replace(part, request=part.kind.exactly(part.request, amount))
+    return [changed if place == position else each for place, each in enumerate(asked)]

@@ -24,6 +24,7 @@ from leasehold.leasing.deciding.default_properties import judged
 from leasehold.leasing.deciding.flags import Flags, changed
 from leasehold.leasing.deciding.promised import write_moves
 from leasehold.leasing.deciding.rebinding_search import RoomMade
+from leasehold.leasing.fit import Estimating
 from leasehold.leasing.room.counter_offer import Proposal
 from leasehold.leasing.room.ways import ways_of
 from leasehold.model.allocation import Pick, slots_of
@@ -198,6 +199,14 @@ class Reallocation:
                 extended=lease.window.end if self.window.end > lease.window.end else None,
                 explains=self.unit.explains,
                 refused=self.unit.refused,
+                estimating=Estimating(
+                    service.estimators,
+                    views,
+                    self.locks.now,
+                    [part.id for part in parts],
+                    lease,
+                    self.locks.connection,
+                ),
             )
             room = proposal.decide()
             for part, want, picks in zip(parts, asked, room.picks, strict=True):

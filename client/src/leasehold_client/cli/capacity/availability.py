@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from leasehold_client.cli.command.base import TalkingLister
-from leasehold_client.cli.leases.searching import TITLES as OF_WINDOWS
-from leasehold_client.cli.leases.searching import add_search, asked_windows, reasons, window_rows
+from leasehold_client.cli.leases.searching import add_search, asked_windows, reasons, titles_of, window_rows
 from leasehold_client.cli.output.columns import Shown
 from leasehold_client.cli.output.shown import show_span
 from leasehold_client.cli.reading import typed
@@ -80,7 +79,8 @@ class SearchWindows(TalkingLister):
         found = self.client.availability.search(wish)
         for sentence in reasons(wish, found):
             self.tell(sentence)
-        return OF_WINDOWS, list(window_rows(self, wish, found))
+        titles = titles_of([found])
+        return titles, list(window_rows(self, wish, found, titles))
 
 
 class ListAskable(TalkingLister):

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from leasehold_client.cli.capacity import availability
 from leasehold_client.cli.command.base import TalkingLister
-from leasehold_client.cli.leases.searching import TITLES as OF_WINDOWS
-from leasehold_client.cli.leases.searching import asked_windows, reasons, window_rows
+from leasehold_client.cli.leases.searching import asked_windows, reasons, titles_of, window_rows
 from leasehold_client.cli.reading.lease_options import add_repeated
 
 if TYPE_CHECKING:
@@ -55,13 +54,15 @@ class SearchRegions(availability.SearchWindows):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Ask the service, which asks its peers; where there is no window, say why."""
         wish = asked_windows(self, parsed_args)
+        answers = list(self.client.regions.search(wish, parsed_args.regions or None))
+        titles = titles_of(each.found for each in answers if each.found is not None)
         rows: list[tuple[object, ...]] = []
-        for each in self.client.regions.search(wish, parsed_args.regions or None):
+        for each in answers:
             for sentence in [each.reason] if each.found is None else reasons(wish, each.found):
                 self.tell(f"{each.region}: {sentence}")
-            found = () if each.found is None else window_rows(self, wish, each.found)
+            found = () if each.found is None else window_rows(self, wish, each.found, titles)
             rows += [(each.region, *cells, each.endpoint) for cells in found]
-        return ("region", *OF_WINDOWS, "endpoint"), rows
+        return ("region", *titles, "endpoint"), rows
 
 
 def _add_regions(parser: argparse.ArgumentParser) -> None:

@@ -43,7 +43,17 @@ def offers_for_end(error: ApiError, lease: Lease, zone: tzinfo) -> list[CounterO
     if latest is None or latest <= lease.end:
         return []
     words = ("lease", "extend", lease.name, "--until", moment_word(latest, zone))
-    return [CounterOffer(f"Until {show_moment(latest, zone)} it can be extended.", latest, words)]
+    sentence = f"Until {show_moment(latest, zone)} it can be extended{_cost(error, 'latest_end')}."
+    return [CounterOffer(sentence, latest, words)]
+
+
+def _cost(error: ApiError, offer: str) -> str:
+    """Return what a counter-offer costs, to go on with in a sentence; nothing where nothing has a price."""
+    cost = error.details.get("estimates", {}).get(offer, {}).get("cost")
+    if cost is None:
+        return ""
+    more = cost.get("more")
+    return f", for {cost['total'] if more is None else more} {cost['unit']}{'' if more is None else ' more'}"
 
 
 def _later(error: ApiError, request: LeaseRequest, zone: tzinfo) -> Iterator[CounterOffer[LeaseRequest]]:
@@ -57,7 +67,7 @@ def _later(error: ApiError, request: LeaseRequest, zone: tzinfo) -> Iterator[Cou
         start, end = read_time(nearest["start"]), read_time(nearest["end"])
         moved = replace(request, start=start, end=None if request.end is None else end, before_end=None)
         until = "" if moved.end is None else f" until {show_moment(moved.end, zone)}"
-        sentence = f"All of it is free from {show_moment(start, zone)}{until}."
+        sentence = f"All of it is free from {show_moment(start, zone)}{until}{_cost(error, 'nearest')}."
         yield CounterOffer(sentence, moved, _create_words(moved, zone))
 
 
@@ -70,7 +80,8 @@ def _less(error: ApiError, request: LeaseRequest, zone: tzinfo) -> Iterator[Coun
     parts = list(request.reservations)
     parts[places[0]] = _with_amount(parts[places[0]], largest)
     smaller = replace(request, reservations=parts)
-    sentence = f"{largest} of them {'is' if largest == 1 else 'are'} free at the time that you asked for."
+    are, cost = "is" if largest == 1 else "are", _cost(error, "largest")
+    sentence = f"{largest} of them {are} free at the time that you asked for{cost}."
     yield CounterOffer(sentence, smaller, _create_words(smaller, zone))
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from leasehold_client.availability import Wish
+from leasehold_client.cli.output.columns import Shown
 from leasehold_client.cli.output.shown import show_moment, show_span, what_would_be
 from leasehold_client.cli.reading import typed
 from leasehold_client.cli.reading.lease_options import add_repeated, contents, window
@@ -15,15 +16,15 @@ from leasehold_client.lease import LeaseRequest
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import timedelta
 
-    from leasehold_client.availability import FreeWindows
+    from leasehold_client.availability import FreeWindow, FreeWindows
     from leasehold_client.cli.command.base import Talking
     from leasehold_client.cli.reading.lease_options import Adds
     from leasehold_client.cli.reading.zone import Clock
 
-TITLES = ("from", "until", "lasts", "what")
+_TITLES = ("from", "until", "lasts", "what")
 
 
 def add_search(parser: Adds, clock: Clock, only: str = "") -> None:
@@ -88,12 +89,25 @@ def asked_windows(command: Talking, options: argparse.Namespace) -> Wish:
     return wish_of(options, request, end - start, limit=options.limit)
 
 
-def window_rows(command: Talking, wish: Wish, found: FreeWindows) -> Iterator[tuple[object, ...]]:
-    """Yield the cells of each window, as in `TITLES`; alternatives are numbered as they were asked for."""
+def titles_of(found: Iterable[FreeWindows]) -> tuple[str, ...]:
+    """Return the titles of `window_rows`: with that of costs, if any window has one."""
+    return (*_TITLES, "cost") if any("cost" in each.estimates for every in found for each in every.windows) else _TITLES
+
+
+def window_rows(
+    command: Talking, wish: Wish, found: FreeWindows, titles: Sequence[str]
+) -> Iterator[tuple[object, ...]]:
+    """Yield the cells of each window below these titles; alternatives are numbered as they were asked for."""
     for each in found.windows:
         which = f"{each.alternative + 1}. " if wish.alternatives else ""
         what = which + what_would_be(wish.of(each.alternative), each.amounts)
-        yield command.moment(each.start), command.moment(each.end), show_span(each.end - each.start), what
+        cells = command.moment(each.start), command.moment(each.end), show_span(each.end - each.start), what
+        yield (*cells, _cost(each))[: len(titles)]
+
+
+def _cost(window: FreeWindow) -> Shown:
+    found = window.estimates.get("cost")
+    return Shown(found, "" if found is None else f"{found['total']} {found['unit']}")
 
 
 def reasons(wish: Wish, found: FreeWindows) -> Iterator[str]:

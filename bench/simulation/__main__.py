@@ -1,7 +1,7 @@
 """Simulate a part of the month, or a piece of it, and print what happened; or put the parts that were kept on a page.
 
     python -m bench.simulation [TRACE.swf] [--part NAME] [--days D] [--seed N] [--spares N] [--database mariadb]
-                               [--keep]
+                               [--by-hand] [--keep]
     python -m bench.simulation --page
 
 Without a trace it takes that of `make bench`. Exits with 1 if a lease started late or an audit found something.
@@ -38,6 +38,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=SEED, help="what people and hosts do (default: as the bench)")
     parser.add_argument("--database", choices=KINDS, default="sqlite", help="default sqlite")
     parser.add_argument("--spares", type=int, help="so many idle hosts stay on, in a part in which hosts sleep")
+    parser.add_argument("--by-hand", action="store_true", help="compare the report of usage with a count by hand")
     parser.add_argument("--keep", action="store_true", help=f"write the figures to {PARTS_KEPT.name}/, for --page")
     parser.add_argument("--page", action="store_true", help="write MONTH.md of the parts that were kept, and the plots")
     args = parser.parse_args()
@@ -61,7 +62,7 @@ def main() -> int:
     days, load = args.days or args.chosen.days, os.getloadavg()[0]
     print(f"{args.part}: {source.name}; {days:g} days, seed {args.seed}, {args.database}", flush=True)
     with new_database(args.database) as url:
-        report = simulate(source, args.seed, timedelta(days=days), args.chosen, database_url=url)
+        report = simulate(source, args.seed, timedelta(days=days), args.chosen, database_url=url, by_hand=args.by_hand)
     rows = tuple(rows_of(report, args.part))
     print(as_lines(rows))
     answers = Counter({", ".join(name): count for name, count in report.people.answers.items()})

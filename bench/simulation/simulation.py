@@ -10,6 +10,7 @@ from functools import partial
 from time import process_time
 from typing import TYPE_CHECKING, Final
 
+from bench.simulation.by_hand import FOLLOWS, POLLS, ByHand
 from bench.simulation.fillers import Fillers
 from bench.simulation.hosts import troubles_of
 from bench.simulation.lateness import Watch
@@ -34,6 +35,7 @@ from tests.harness.tables import read_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from datetime import datetime
 
     from bench.simulation.hosts import Hosts
     from bench.simulation.others import Others
@@ -86,19 +88,30 @@ def simulate(
     part: Part = AS_NOW,
     *,
     database_url: str | None = None,
+    by_hand: bool = False,
 ) -> Report:
     """Simulate the first `length` of a trace on a new site as in a part, and return what was seen.
 
-    Without the URL of an empty database it is an SQLite file. The same source, seed and length give the same course.
+    With `by_hand` the usage is recorded, and counted by hand as well. Without the URL of an empty database it is an
+    SQLite file. The same source, seed and length give the same course.
     """
     with open_site(source.hosts, database_url, part.settings, source.hosts // A_SHARED_ONE_TO) as site:
-        return Simulation(site, source.wishes(seed, part.loose), length, seed, part.lending).run()
+        return Simulation(site, source.wishes(seed, part.loose), length, seed, part.lending, by_hand=by_hand).run()
 
 
 class Simulation:
     """One site, its people and its hosts, over the time of the wishes and until all leases are over."""
 
-    def __init__(self, site: Site, wishes: Iterable[Wish], length: timedelta, seed: int, lending: float = 0.0) -> None:
+    def __init__(
+        self,
+        site: Site,
+        wishes: Iterable[Wish],
+        length: timedelta,
+        seed: int,
+        lending: float = 0.0,
+        *,
+        by_hand: bool = False,
+    ) -> None:
         """Put everything that happens by itself into the agenda; wishes after `length` are left out."""
         self._site, self._begun = site, site.now()
         self._end = self._begun + length
@@ -125,6 +138,10 @@ class Simulation:
         self._repeat(DAY, self._purge)
         self._repeat(HOUR, self._read_news)
         self._repeat(HOUR, self._audit)
+        self._by_hand = ByHand(site) if by_hand else None
+        if self._by_hand is not None:
+            self._repeat(POLLS, self._by_hand.poll)
+            self._repeat(FOLLOWS, self._by_hand.follow)
 
     def run(self) -> Report:
         """Let everything happen up to the end."""
@@ -136,10 +153,13 @@ class Simulation:
                 self._manager.run_due()
             moments = (site.agenda.next(), self._manager.next_due())
             moment = min(each for each in moments if each is not None)
+            self._count(min(moment, self._end))
             if moment > self._end:
                 break
             site.world.clock.set(moment)
         self.report.saved = report(site.world.service, self._begun, self._end)
+        if self._by_hand is not None:
+            self.report.findings += self._by_hand.differences()
         self._wind_up()
         self.report.seconds = process_time() - begun
         return self.report
@@ -160,6 +180,10 @@ class Simulation:
         tables = read_tables(site.world.engine)
         left = [*database_problems(tables, site.now(), leads=(timedelta(0), LEAD)), *cloud_problems(tables)]
         self.report.findings += (f"at the end: {each}" for each in left)
+
+    def _count(self, moment: datetime) -> None:
+        if self._by_hand is not None:
+            self._by_hand.until(moment)
 
     def _repeat(self, pause: timedelta, work: Callable[[], object]) -> None:
         """Do it after each pause, from the first one on."""

@@ -77,6 +77,20 @@ def test_a_span_ends_with_its_lease(world: World) -> None:
     assert rest == [1, 0, 1, False]
 
 
+@pytest.mark.parametrize(
+    "asked", [hosts(grace_seconds=1800), instances(grace_seconds=1800), flavors(grace_seconds=1800)]
+)
+def test_what_servers_use_that_live_on_after_their_lease_is_used(world: World, asked: dict[str, Any]) -> None:
+    made = world.active(asked, end=0.5)
+    world.boot(made)
+    for interval in range(18):
+        run_until(world, world.hour(interval * INTERVAL / 3600))
+        poll(world.service)
+    assert world.status(made) == "TERMINATED"
+    ((_, *rest),) = spans(world, made)
+    assert rest == [1, 0, 11, False]
+
+
 def test_slots_count_servers_and_a_change_splits_the_span_where_it_was_seen(world: World) -> None:
     made, other = world.active(instances(4), end=9), world.active(flavors(2), end=9)
     servers = [world.boot(made)]

@@ -38,7 +38,9 @@ CHUNK: Final = 500
 """Leases that are read at a time."""
 FARTHEST: Final = 2.5
 """In intervals: between polls that are farther apart nothing is known. One that fails is bridged, and no two are."""
-_ACTIVE = select(leases.c.id).where(leases.c.deleted_at.is_(None), leases.c.status == LeaseStatus.ACTIVE)
+_HOLDING = select(leases.c.id).where(
+    leases.c.deleted_at.is_(None), leases.c.status.in_([LeaseStatus.ACTIVE, LeaseStatus.TERMINATING])
+)
 
 
 def poll(service: Service, stopping: Event | None = None) -> None:
@@ -59,17 +61,22 @@ class Held:
 
 
 def _held(service: Service) -> Mapping[str, Sequence[Held]]:
-    """Return the jobs of all active reservations by resource type."""
+    """Return the jobs of all active reservations by resource type, also of those whose servers outlive their leases."""
     found: dict[str, list[Held]] = defaultdict(list)
     with service.db.reading() as connection:
-        ids = list(connection.scalars(_ACTIVE))
+        ids = list(connection.scalars(_HOLDING))
         for begin in range(0, len(ids), CHUNK):
-            active = list(find_each(connection, ids[begin : begin + CHUNK]).values())
-            for lease, jobs in zip(active, jobs_of_each(service, connection, active), strict=True):
+            some = list(find_each(connection, ids[begin : begin + CHUNK]).values())
+            for lease, jobs in zip(some, jobs_of_each(service, connection, some), strict=True):
                 for job in jobs:
-                    if job.reservation.status is ReservationStatus.ACTIVE:
+                    if _holds(lease, job):
                         found[job.reservation.resource_type].append(Held(lease, job))
     return found
+
+
+def _holds(lease: Lease, job: Convergence[Any]) -> bool:
+    goes_on = lease.status is LeaseStatus.ACTIVE or job.kept_until is not None
+    return goes_on and job.reservation.status is ReservationStatus.ACTIVE
 
 
 def _poll_type(service: Service, name: str, driver: Counting, held: Sequence[Held]) -> None:

@@ -17,7 +17,7 @@ from leasehold.features.power.job import jobs
 from leasehold.features.power.machines import set_machine, unset_machine, wake_machine, wake_times
 from leasehold.features.power.options import PowerSettings
 from leasehold.features.power.rounds import Rounds
-from leasehold.features.power.store import sleeps, wakes_of
+from leasehold.features.power.store import awake_since, sleeps, wakes_of
 from leasehold.leasing.resources import resource
 from leasehold.model.errors import InUseError, NotEnoughError
 from leasehold.model.hours import Hours
@@ -297,6 +297,22 @@ def test_nothing_sleeps_in_awake_hours_or_if_it_is_to_stay_on(tmp_path: Path) ->
         assert set(site.stages().values()) == {"on"}
         site.run_until(site.world.hour(3.2))
         assert site.stages() == {"cmp-01": "asleep", "cmp-02": "asleep", "cmp-06": "on", "cmp-07": "asleep"}
+
+
+def test_one_that_woke_up_stays_on_for_a_while_and_what_was_long_ago_is_not_read(tmp_path: Path) -> None:
+    with night(tmp_path, least_on=timedelta(hours=2)) as site:
+        world, host = site.world, site.world.host("cmp-01")
+        site.run_for(minutes=30)
+        assert set(site.stages().values()) == {"asleep"}
+        wake_machine(world.service, host.id)
+        site.run_for(minutes=110)
+        assert site.stages()["cmp-01"] == "on"
+        with world.service.db.reading() as connection:
+            known = awake_since(connection, world.now() - timedelta(hours=2))
+            assert list(known) == [host.number]
+            assert awake_since(connection, known[host.number]) == {}
+        site.run_for(minutes=30)
+        assert site.stages()["cmp-01"] == "asleep"
 
 
 def test_a_host_that_sleeps_is_not_moved_or_removed(site: Night) -> None:

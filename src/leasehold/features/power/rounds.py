@@ -169,7 +169,9 @@ class Rounds:
         """
         service, settings, now = self.service, self._settings, self.service.now()
         with service.db.reading() as connection:
-            uses, awake = use_of(connection, list(found.machines), now), awake_since(connection)
+            uses = use_of(connection, list(found.machines), now)
+            # Whoever has been on for longer may sleep, however long that is: all that ever slept is not read.
+            awake = awake_since(connection, now - max(settings.idle, settings.least_on))
         self._looks.look(found.hosts, now)
         wanted = wanted_by_waiting(service, {each.type_.kind.pool for each in found.hosts.values()})
         candidates = [

@@ -131,10 +131,10 @@ def _sleep(row: Row[Any]) -> Sleep:
     )
 
 
-def awake_since(connection: Connection) -> dict[int, datetime]:
-    """Return by number when machines that have slept were last ready again."""
+def awake_since(connection: Connection, after: datetime) -> dict[int, datetime]:
+    """Return by number when machines that have slept were last ready again, if that was after a moment."""
     last = func.max(sleeps.c.ready_at).label("last")
-    query = select(sleeps.c.resource_number, last).where(sleeps.c.ready_at.is_not(None))
+    query = select(sleeps.c.resource_number, last).where(sleeps.c.ready_at > after)
     return {row.resource_number: row.last for row in connection.execute(query.group_by(sleeps.c.resource_number))}
 
 

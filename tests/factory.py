@@ -32,7 +32,7 @@ from leasehold.db.store import Database
 from leasehold.db.tables import outbox, tasks
 from leasehold.db.task import END_NOTICE, claim_tasks, postpone_task
 from leasehold.enforcement.base import load_filters
-from leasehold.features.registry import clauses, estimators, listeners, owns, records, sources, ways
+from leasehold.features.registry import clauses, estimators, listeners, owns, records, sources, stays, ways
 from leasehold.leasing import amend, create, delete, swap
 from leasehold.leasing.deciding.calendars import Calendars
 from leasehold.leasing.healing import heal, heal_request
@@ -475,6 +475,7 @@ def open_service(url: str, *, clock: Clock, settings: Settings | None = None) ->
         clauses=clauses(wanted),
         estimators=estimators(wanted),
         records=records(wanted),
+        stays=stays(),
         owns=owns(),
     )
     return World(service, cloud, clock, engine)

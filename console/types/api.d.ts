@@ -1092,6 +1092,7 @@ export type PriceRuleAnswer = {
   used: string;
   flat: string;
   given_up: string;
+  filler: string;
 };
 
 export type PrivacyChange = {

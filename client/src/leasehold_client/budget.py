@@ -20,7 +20,7 @@ class Price:
     """What is paid for resources of a type with these properties, by the list of this name; amounts as they are shown.
 
     `hour` is for all of a resource or for one slot, `vcpu_hour` and `memory_gib_hour` for what a slot has; `flat` is
-    paid once, and `given_up` is the share for time that is given up.
+    paid once; `given_up` is the share for time that is given up, and `filler` that for what a filler has.
     """
 
     list_name: str
@@ -32,6 +32,7 @@ class Price:
     memory_gib_hour: str
     flat: str
     given_up: str
+    filler: str
 
 
 class Prices(Calls):
@@ -46,6 +47,7 @@ class Prices(Calls):
                 unit=answer["unit"],
                 **{name: rule[name] for name in ("resource_type", "properties", "hour", "vcpu_hour")},
                 **{name: rule[name] for name in ("memory_gib_hour", "flat", "given_up")},
+                filler=rule.get("filler", "0"),
             )
             for one in answer["price_lists"]
             for rule in one["rules"]

@@ -29,6 +29,7 @@ from leasehold.features.registry import (
     owns,
     records,
     sources,
+    stays,
     ways,
     words,
 )
@@ -117,6 +118,7 @@ def service_on(engine: Engine, config: Config, wake: Event) -> Service:
         clauses=clauses(settings),
         estimators=estimators(settings),
         records=records(settings),
+        stays=stays(),
     )
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from leasehold.leasing.fit import Estimator
     from leasehold.leasing.record import Record
     from leasehold.leasing.service import MakeWay, Owns, Service, Words
+    from leasehold.leasing.stay import Stays
     from leasehold.leasing.turn import Job
     from leasehold.manager.periodic_thread import PeriodicThread
     from leasehold.model.delay import Listener
@@ -61,7 +62,8 @@ class Feature:
     some of `Service.sources`; with `ways` a module `ways`, whose `WAYS` are some of `Service.ways`; if it `binds`
     decisions, a module `clause`, whose `make_clause` makes one of `Service.clauses`; if it `estimates` what a lease
     would get, a module `estimate`, whose `make_estimator` makes one of `Service.estimators`; if it `records` what
-    became of promises, a module `record`, whose `make_record` makes one of `Service.records`; if it `owns` what
+    became of promises, a module `record`, whose `make_record` makes one of `Service.records`; if it `lodges` projects
+    on resources without a promise, the `stays` of its module `store` are some of `Service.stays`; if it `owns` what
     reservations have in the cloud, the `owners` of its module `store` are some of `Service.owns`; if it `shows` more of
     a lease, a module `shown`, whose `FIELDS` are keys of the answer about one; if it `hears`, a
     module `delays`, whose `DelayCounts` are some of `Service.listeners`; with `command` a module `command`, whose
@@ -89,6 +91,7 @@ class Feature:
     enforces: bool = False
     shows: bool = False
     records: bool = False
+    lodges: bool = False
     connections: Callable[[Settings], int] = _none
 
     def routes(self) -> Sequence[Route]:
@@ -152,6 +155,10 @@ class Feature:
         """Return what it has recorded of what became of promises; nothing where it does not."""
         made: Record | None = self._module("record").make_record(settings) if self.records else None
         return () if made is None else (made,)
+
+    def lodging(self) -> Sequence[Stays]:
+        """Return what knows what projects have had without a promise."""
+        return (self._module("store").stays,) if self.lodges else ()
 
     def owning(self) -> Sequence[Owns]:
         """Return what knows the owners of its objects in the cloud."""

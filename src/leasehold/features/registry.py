@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from leasehold.leasing.fit import Estimator
     from leasehold.leasing.record import Record
     from leasehold.leasing.service import MakeWay, Owns, Words
+    from leasehold.leasing.stay import Stays
     from leasehold.model.delay import Listener
 
 NAMES: Final = (
@@ -107,6 +108,11 @@ def estimators(settings: Settings) -> tuple[Estimator, ...]:
 def records(settings: Settings) -> tuple[Record, ...]:
     """Return what features have recorded of what became of promises."""
     return tuple(each for feature in FEATURES for each in feature.recorded(settings))
+
+
+def stays() -> tuple[Stays, ...]:
+    """Return what knows what projects have had without a promise."""
+    return tuple(each for feature in FEATURES for each in feature.lodging())
 
 
 def owns() -> tuple[Owns, ...]:

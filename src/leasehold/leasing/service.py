@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from leasehold.leasing.fit import Estimator
     from leasehold.leasing.locks import Locks
     from leasehold.leasing.record import Record
+    from leasehold.leasing.stay import Stays
     from leasehold.model.caller import Caller
     from leasehold.model.delay import Listener
     from leasehold.model.lease import Lease
@@ -76,8 +77,8 @@ class Service:
     that work has become due. `words` are the features' own, which they read in a sent reservation before its type does;
     `sources` are those that their leases have resources from, `ways` how these make room for others, `clauses` look at
     each decision before it is written, `estimators` say more of windows in which a lease would fit, `records` say what
-    became of promises, `owns` knows whose their objects in the cloud are, and `listeners` hear of requests that are
-    delayed. In `queues` requests wait for each other.
+    became of promises, `stays` what somebody had without one, `owns` knows whose their objects in the cloud are, and
+    `listeners` hear of requests that are delayed. In `queues` requests wait for each other.
     """
 
     db: Database
@@ -100,6 +101,7 @@ class Service:
     clauses: tuple[Clause, ...] = ()
     estimators: tuple[Estimator, ...] = ()
     records: tuple[Record, ...] = ()
+    stays: tuple[Stays, ...] = ()
     owns: tuple[Owns, ...] = ()
     queues: Queues = field(default_factory=Queues)
 

@@ -3,4 +3,4 @@
 from leasehold.features.feature import Feature
 from leasehold.features.filler.options import OPTIONS
 
-FEATURE = Feature("filler", "Fillers", OPTIONS, api=True, job=True, tables=True, owns=True)
+FEATURE = Feature("filler", "Fillers", OPTIONS, api=True, job=True, tables=True, owns=True, lodges=True)

@@ -12,9 +12,11 @@ from leasehold.db.resources.owners import Owner
 from leasehold.db.tables import table
 from leasehold.db.types import UtcDateTime
 from leasehold.features.filler.model import FilledHost, Filler
+from leasehold.leasing.stay import Stay
+from leasehold.model.windows import from_seconds, to_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from datetime import datetime
 
     from sqlalchemy import Connection, Row, Select
@@ -137,6 +139,19 @@ def owners(connection: Connection, ids: Collection[str]) -> Mapping[str, Owner]:
     """Return the fillers whose hosts these are, as the audit asks for the owners of what it finds in the cloud."""
     query = select(_HERE.id, _HERE.filler_id).where(_HERE.id.in_(ids), _HERE.ended_at.is_(None))
     return {row.id: Owner(row.filler_id, over=False) for row in connection.execute(query)}
+
+
+def stays(connection: Connection, start: int, end: int) -> Iterator[Stay]:
+    """Yield what fillers had of hosts in a window that is over: from when they could be used until they had to go."""
+    left = func.coalesce(_HERE.ended_at, _HERE.leaves_at)
+    mine = (_HERE.arrived_at < from_seconds(end), or_(left.is_(None), left > from_seconds(start)))
+    query = select(filled_hosts, fillers.c.user_id, fillers.c.reservation)
+    for row in connection.execute(query.join(fillers, fillers.c.id == _HERE.filler_id).where(*mine)):
+        ends = [end, *(to_seconds(each) for each in (row.leaves_at, row.ended_at) if each is not None)]
+        window = max(start, to_seconds(row.arrived_at)), min(ends)
+        if window[0] < window[1]:
+            whose = (row.id, row.filler_id, row.project_id, row.user_id, row.reservation["resource_type"])
+            yield Stay(*whose, row.resource_number, row.granted_at, *window)
 
 
 def _read(connection: Connection, query: Select[Any]) -> list[FilledHost]:

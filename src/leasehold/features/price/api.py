@@ -27,8 +27,9 @@ class PriceRuleAnswer(TypedDict):
     """What is paid for a resource of a type with these properties; the first rule that fits a resource counts.
 
     `hour` is for the whole resource or for one slot of it, `vcpu_hour` and `memory_gib_hour` for what a slot has; where
-    something runs, an hour is multiplied by `used`. `flat` is paid once for each slot, and `given_up` is the share that
-    is paid for the time that an owner has given up. Amounts are decimals as text.
+    something runs, an hour is multiplied by `used`. `flat` is paid once for each slot, `given_up` is the share that is
+    paid for the time that an owner has given up, and `filler` the share for what a filler has. Amounts are decimals as
+    text.
     """
 
     resource_type: str
@@ -39,6 +40,7 @@ class PriceRuleAnswer(TypedDict):
     used: str
     flat: str
     given_up: str
+    filler: str
 
 
 class TimeFactorAnswer(TypedDict):

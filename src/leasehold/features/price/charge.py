@@ -13,7 +13,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from leasehold.features.price.agreement import amount, common
+from leasehold.features.price.agreement import Line, amount, common
 from leasehold.features.price.budget import MICRO, to_micro
 from leasehold.features.price.model import EXACT, HOUR, NOTHING, ONE
 from leasehold.leasing.record import Became
@@ -22,7 +22,7 @@ from leasehold.model.windows import Window, to_seconds
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from leasehold.features.price.agreement import Agreement, Line
+    from leasehold.features.price.agreement import Agreement
     from leasehold.features.price.model import Tariff
     from leasehold.leasing.record import Span
 
@@ -36,6 +36,8 @@ class Kind(StrEnum):
     """Other time that was promised."""
     GIVEN_UP = "given_up"
     """The share of the price that is paid for time that the owner gave up."""
+    FILLER = "filler"
+    """Time in which somebody had something without a promise."""
     FLAT = "flat"
     """What is paid once."""
     LATE = "late"
@@ -88,7 +90,9 @@ def charges(agreed: Agreement, became: Mapping[str, Sequence[Span]], window: Win
         lines = [line for line in agreed.lines if line.reservation_id == ident]
         found += _of_time(lines, became.get(ident, ()), window, period)
     for line in agreed.given_up:
-        found += _given_up(line, window, period)
+        within = common(line.window, window)
+        if within is not None:
+            found += _at_share(line, Kind.GIVEN_UP, line.tariff.given_up, within, period)
     for once in agreed.once:
         if window.start <= once.due_at < window.end:
             with localcontext(EXACT):
@@ -171,14 +175,19 @@ def _shared(rates: Iterable[_Rate], units: int) -> Counter[int]:
     return found
 
 
-def _given_up(line: Line, window: Window, period: int) -> Iterator[Charge]:
-    within = common(line.window, window)
-    for factor, parts in [] if within is None else line.tariff.pieces(within):
+def charges_of_stay(ident: str, tariff: Tariff, window: Window, period: int) -> Sequence[Charge]:
+    """Return what is charged for one resource that somebody had without a promise; nothing of that was agreed."""
+    return list(_at_share(Line(ident, window, 1, tariff), Kind.FILLER, ONE, window, period)) if tariff.hour else []
+
+
+def _at_share(line: Line, kind: Kind, share: Decimal, window: Window, period: int) -> Iterator[Charge]:
+    """Yield the charges of a line in a window at a share of its price, whatever became of it."""
+    for factor, parts in line.tariff.pieces(window):
         with localcontext(EXACT):
-            price = factor * line.tariff.hour * line.tariff.given_up
+            price = factor * line.tariff.hour * share
         for part in parts:
             for piece in _pieces(part.seconds, part, period):
-                yield Charge(line.reservation_id, Kind.GIVEN_UP, piece, line.units, price, price, line.tariff.list_name)
+                yield Charge(line.reservation_id, kind, piece, line.units, price, price, line.tariff.list_name)
 
 
 def _pieces(edges: Iterable[int], window: Window, period: int) -> Iterator[Window]:

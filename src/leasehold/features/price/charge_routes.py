@@ -61,7 +61,8 @@ ChargeRow = TypedDict(
 ChargeRow.__doc__ = """What so many hosts, instances or addresses of a reservation cost from one moment to another.
 
 `kind` is `used`, `unused` or `given_up` for time that was promised, `flat` for what is paid once, and for a credit
-`late`, when the start was not done, or `missing`, when there was less than was promised; a `correction` is what
+`late`, when the start was not done, or `missing`, when there was less than was promised; a `filler` had it without a
+promise: its id is the `lease_id`, that of its host the `reservation_id`; a `correction` is what
 operators gave or took for the row that it `corrects`, and its `reason`. `hours` are those of all `units`, each at the
 `price`; `booked_at` is the end of the period with which the row was closed. Decimals as text.
 """

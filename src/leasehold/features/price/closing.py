@@ -8,7 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from leasehold.db.project import enter
-from leasehold.features.price.charge import charges
+from leasehold.db.resources.resource import resources_by_number
+from leasehold.features.price.charge import charges, charges_of_stay
 from leasehold.features.price.charge_store import (
     CLOSED,
     FOR_EVER,
@@ -21,6 +22,7 @@ from leasehold.features.price.charge_store import (
     row_of,
     save_charged,
 )
+from leasehold.features.price.model import Goods
 from leasehold.features.price.options import PriceSettings
 from leasehold.features.price.store import encumber, find_budgets
 from leasehold.model.windows import Window, to_seconds
@@ -62,8 +64,30 @@ def close(service: Service, stopping: Event | None = None) -> int:
             if stopping is not None and stopping.is_set():
                 return before
             service.db.transact(partial(_charge, service, project, some, until))
-    service.db.transact(lambda connection: save_charged(connection, CLOSED, before, until))
+    service.db.transact(partial(_closed, service, before, until))
     return until
+
+
+def _closed(service: Service, before: int, until: int, connection: Connection) -> None:
+    """Note until when all is charged, and charge with that what somebody had without a promise: no budget pays that.
+
+    Raises GenerationRaceError, or IntegrityError for the first time, if another manager has done so meanwhile.
+    """
+    save_charged(connection, CLOSED, before, until)
+    prices = service.settings.of(PriceSettings).prices
+    stays = [stay for each in service.stays for stay in each(connection, before, until)]
+    if prices is None or not stays:
+        return
+    resources = resources_by_number(connection, {each.resource_number for each in stays})
+    rows: list[dict[str, Any]] = []
+    for stay in stays:
+        there, window = resources.get(stay.resource_number), Window.of_seconds(stay.start, stay.end)
+        values: Mapping[str, Any] = {} if there is None else there.values
+        goods = Goods(stay.resource_type, values.get)
+        found = charges_of_stay(stay.id, prices.without_a_promise(goods, stay.granted_at), window, _period(service))
+        owner = (stay.project_id, stay.user_id)
+        rows += (row_of(each, stay.of, owner, stay.resource_type, until) for each in found)
+    add_charges(connection, rows)
 
 
 def _period(service: Service) -> int:

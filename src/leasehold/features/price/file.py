@@ -103,6 +103,7 @@ class _Rule(_Model):
     used: _Amount = Decimal(1)
     flat: _Amount = Decimal(0)
     given_up: _Share = Decimal(0)
+    filler: _Share = Decimal(0)
 
     def made(self) -> Rule:
         rates = {name: getattr(self, name) for name in Rates.__dataclass_fields__}

@@ -45,6 +45,7 @@ _DESCRIPTIONS: Final = {
     Kind.USED: "Reserved time that was used",
     Kind.UNUSED: "Reserved time that was not used",
     Kind.GIVEN_UP: "The share for reserved time that its owner gave up",
+    Kind.FILLER: "Time of a filler, without a reservation",
     Kind.FLAT: "What is paid once for a reservation",
     Kind.LATE: "Credit for time before the reservation was delivered",
     Kind.MISSING: "Credit for resources that the reservation did not have",
@@ -85,6 +86,7 @@ def currency_of(prices: Prices) -> tuple[str, Decimal] | None:
 def focus_row(billed: Billed, prices: Prices, currency: tuple[str, Decimal], region: str) -> dict[str, Any]:
     """Return the row of a charge: text and decimals, None for null."""
     charge, (bills_in, per_unit) = billed.charge, currency
+    reserved = charge.kind is not Kind.FILLER
     category, frequency = _CHARGED.get(charge.kind, _USAGE)
     start, end = charge.window.start, charge.window.end
     month, after = _month(start)
@@ -111,8 +113,8 @@ def focus_row(billed: Billed, prices: Prices, currency: tuple[str, Decimal], reg
         "PricingCurrency": prices.unit,
         "PricingCurrencyEffectiveCost": _plain(from_micro(billed.amount)),
         **(_priced(billed, per_unit) if category in ("Usage", "Purchase") else {}),
-        "CapacityReservationId": charge.reservation_id or None,
-        "CapacityReservationStatus": _status(charge) if category == "Usage" else None,
+        "CapacityReservationId": (charge.reservation_id or None) if reserved else None,
+        "CapacityReservationStatus": _status(charge) if reserved and category == "Usage" else None,
         "InvoiceIssuerName": prices.provider,
         "ProviderName": prices.provider,
         "PublisherName": prices.provider,
@@ -120,8 +122,8 @@ def focus_row(billed: Billed, prices: Prices, currency: tuple[str, Decimal], reg
         "RegionName": region,
         **_service(billed),
         "ResourceId": billed.lease_id,
-        "ResourceType": "Lease",
-        "Tags": json.dumps({"lease_id": billed.lease_id}),
+        "ResourceType": "Lease" if reserved else "Filler",
+        "Tags": json.dumps({"lease_id" if reserved else "filler_id": billed.lease_id}),
     }
 
 
@@ -138,7 +140,7 @@ def _priced(billed: Billed, per_unit: Decimal) -> Mapping[str, str | None]:
         quantity = ONE if once else (Decimal(charge.units * (end - start)) / HOUR).quantize(_QUANTITY)
         in_currency = charge.price * per_unit
     unit = "Reservations" if once else "Hours"
-    consumed = charge.kind is Kind.USED
+    consumed = charge.kind in (Kind.USED, Kind.FILLER)
     return {
         "ListUnitPrice": _plain(in_currency),
         "ContractedUnitPrice": _plain(in_currency),
@@ -150,7 +152,7 @@ def _priced(billed: Billed, per_unit: Decimal) -> Mapping[str, str | None]:
         "ConsumedQuantity": _plain(quantity) if consumed else None,
         "ConsumedUnit": unit if consumed else None,
         "SkuId": f"{billed.resource_type}/{charge.kind}",
-        "SkuMeter": f"Reserved {billed.noun}",
+        "SkuMeter": f"{'Filled' if charge.kind is Kind.FILLER else 'Reserved'} {billed.noun}",
         "SkuPriceId": f"{billed.resource_type}/{charge.kind}/{charge.list_name}/{_plain(charge.price)}",
         "SkuPriceDetails": json.dumps({"x_PriceList": charge.list_name}),
     }

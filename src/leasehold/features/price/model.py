@@ -50,7 +50,7 @@ class Rates:
 
     Each counts `used` times where something of the owner runs, as far as somebody looks. `flat` is paid once for each
     resource or slot, when it is promised. `given_up` is the share, from 0 to 1, that is paid for the time that an owner
-    gives up.
+    gives up, and `filler` the share for what somebody has without a promise.
     """
 
     hour: Decimal = NOTHING
@@ -59,6 +59,7 @@ class Rates:
     used: Decimal = ONE
     flat: Decimal = NOTHING
     given_up: Decimal = NOTHING
+    filler: Decimal = NOTHING
 
     def per_hour(self, demand: Mapping[str, int] | None) -> Decimal:
         """Return what an hour of one costs, before any factor."""
@@ -161,7 +162,7 @@ class PriceList:
 
     def tariff(self, goods: Goods, notice: timedelta) -> Tariff:
         """Return what goods cost that are promised so long before their start; nothing if no rule is for them."""
-        rates = next((each.rates for each in self.rules if each.fits(goods)), None)
+        rates = self._rates(goods)
         if rates is None:
             return FREE
         near = sorted((each.less_than, each.factor) for each in self.notices if notice < each.less_than)
@@ -169,6 +170,17 @@ class PriceList:
             hour = rates.per_hour(goods.demand) * (near[0][1] if near else ONE)
         made = partial(Tariff, self.name, hour, self.zone, self.times)
         return made(used=rates.used, flat=rates.flat, given_up=rates.given_up)
+
+    def without_a_promise(self, goods: Goods) -> Tariff:
+        """Return what goods cost that somebody has without a promise."""
+        rates = self._rates(goods)
+        if rates is None:
+            return FREE
+        with localcontext(EXACT):
+            return Tariff(self.name, rates.per_hour(goods.demand) * rates.filler, self.zone, self.times)
+
+    def _rates(self, goods: Goods) -> Rates | None:
+        return next((each.rates for each in self.rules if each.fits(goods)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +205,11 @@ class Prices:
         """Return what says what goods cost that are promised at this moment so long before their start."""
         found = self.at(moment)
         return lambda notice: FREE if found is None else found.tariff(goods, notice)
+
+    def without_a_promise(self, goods: Goods, moment: datetime) -> Tariff:
+        """Return what goods cost that were granted at this moment without a promise."""
+        found = self.at(moment)
+        return FREE if found is None else found.without_a_promise(goods)
 
 
 def overlapping(lists: Sequence[PriceList]) -> tuple[PriceList, PriceList] | None:

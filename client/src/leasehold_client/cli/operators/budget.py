@@ -35,7 +35,10 @@ class ListPrices(TalkingLister):
     nothing = "Nothing has a price."
 
     def take_action(self, _parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
-        names = ("list_name", "resource_type", "properties", "hour", "vcpu_hour", "memory_gib_hour", "flat", "given_up")
+        names = (
+            *("list_name", "resource_type", "properties", "hour", "vcpu_hour", "memory_gib_hour"),
+            *("flat", "given_up", "filler"),
+        )
         rows = [(*(getattr(each, name) for name in names), each.unit) for each in self.client.prices.list()]
         return ("list", *(name.replace("_", " ") for name in names[1:]), "unit"), rows
 

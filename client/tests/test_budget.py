@@ -53,6 +53,20 @@ def test_a_found_window_and_what_is_offered_instead_say_what_they_cost(inside: I
     inside.ok("lease", "delete", "all")
 
 
+def test_a_change_is_tried_and_says_what_more_it_costs(inside: Inside, client: Client) -> None:
+    inside.ok("lease", "create", "tried", *ADDRESS, "--from", "in 1 d", "--for", "1h")
+    before = client.leases.find("tried")
+    tried = inside.ok("lease", "extend", "tried", "--for", "2h", "--dry-run", "-f", "json").json
+    assert tried["would_be_granted"] is True
+    assert (tried["cost"]["total"], tried["cost"]["more"]) == ("1.50", "1.00")
+    assert "1.50 EUR, 1.00 EUR more than now" in inside.ok("lease", "extend", "tried", "--for", "2h", "--dry-run").out
+    said = inside.ok("lease", "set", "tried", "--reduce-by", "30m", "--dry-run").out
+    assert said.startswith("This would be granted, and nothing is changed: 1 floating IP from ")
+    assert said.endswith(", for 0.25 EUR, 0.25 EUR less than now.\n")
+    assert client.leases.get(before.id).end == before.end
+    inside.ok("lease", "delete", "tried")
+
+
 def test_charges_are_listed_and_exported(inside: Inside) -> None:
     listed = inside.ok("charge", "list", "-f", "json")
     assert listed.json == []

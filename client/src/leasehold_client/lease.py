@@ -219,13 +219,20 @@ class Leases(Collection[Lease]):
         `open_ended` takes the end away; `shared_with` are all the other projects whose servers may use the lease. An
         empty `purpose` takes that away.
         """
-        parts = [dict(each) for each in reservations]
-        body = said(name=name, reservations=parts, open_ended=open_ended or None, purpose=purpose)
-        if shared_with is not None:
-            body["shared_with"] = list(shared_with)
-        body |= _date("start_date", "start_later_seconds", "start_earlier_seconds", start)
-        body |= _date("end_date", "extend_seconds", "shorten_seconds", end)
+        body = _changes(
+            name=name,
+            start=start,
+            end=end,
+            reservations=reservations,
+            open_ended=open_ended,
+            shared_with=shared_with,
+            purpose=purpose,
+        )
         return self._change(ident, body, key=str(uuid4()))
+
+    def try_to_change(self, ident: str, **changes: Any) -> Lease:
+        """Return the lease as these changes would make it, and change nothing; raises ApiError as `change` would."""
+        return self._change(ident, {**_changes(**changes), "dry_run": True})
 
     def swap(
         self, ident: str, *, server: str | None = None, host: str | None = None, servers: Sequence[str] = ()
@@ -283,6 +290,25 @@ class Leases(Collection[Lease]):
         """
         part = f"/leases/{ident}/reservations/{reservation_id}"
         self._transport.delete(part if resource is None else f"{part}/resources/{resource}")
+
+
+def _changes(
+    *,
+    name: str | None = None,
+    start: datetime | timedelta | None = None,
+    end: datetime | timedelta | None = None,
+    reservations: Sequence[Mapping[str, Any]] = (),
+    open_ended: bool = False,
+    shared_with: Sequence[str] | None = None,
+    purpose: str | None = None,
+) -> dict[str, Any]:
+    """Return the body that asks for changes."""
+    parts = [dict(each) for each in reservations]
+    body = said(name=name, reservations=parts, open_ended=open_ended or None, purpose=purpose)
+    if shared_with is not None:
+        body["shared_with"] = list(shared_with)
+    body |= _date("start_date", "start_later_seconds", "start_earlier_seconds", start)
+    return body | _date("end_date", "extend_seconds", "shorten_seconds", end)
 
 
 def _date(absolute: str, later: str, earlier: str, value: datetime | timedelta | None) -> dict[str, Any]:

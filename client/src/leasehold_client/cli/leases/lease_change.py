@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from leasehold_client.cli.command.base import Talking, TalkingShow, fields, written
 from leasehold_client.cli.leases.asking import ask_for
 from leasehold_client.cli.leases.counter_offer import offers_for_end
-from leasehold_client.cli.leases.lease_list import add_lease, lease_fields
+from leasehold_client.cli.leases.lease_list import add_lease, cost_of, end_of, lease_fields, tried_fields
+from leasehold_client.cli.output.shown import what
 from leasehold_client.cli.reading import typed
 from leasehold_client.cli.reading.lease_options import REMOVES_PURPOSE, add_purpose, add_repeated
 from leasehold_client.cli.reading.times import DURATIONS, MOMENTS
@@ -47,6 +49,7 @@ class SetLease(Talking):
         project, its = "<project>", "a project, by ID, whose servers may"
         add_repeated(parser, "--share-with", "shared", str, project, f"{its} use the lease too")
         add_repeated(parser, "--unshare-with", "unshared", str, project, f"{its} not use it any more")
+        _add_dry_run(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         lease = self.client.leases.find(parsed_args.lease)
@@ -64,8 +67,11 @@ class SetLease(Talking):
         changes = {key: value for key, value in asked.items() if value is not None}
         if end is None and not changes:
             raise ClientError("Say what to change: --name, --reservation, or a date such as --until 'tomorrow 14:00'.")
-        change_end(self, lease, end, **changes)
-        self.app.stdout.write(f"Updated lease: {parsed_args.lease}\n")
+        changed = change_end(self, lease, end, dry_run=parsed_args.dry_run, **changes)
+        if parsed_args.dry_run:
+            self.app.stdout.write(f"{_would_be(self, changed)}\n")
+        else:
+            self.app.stdout.write(f"Updated lease: {parsed_args.lease}\n")
 
 
 class ExtendLease(TalkingShow):
@@ -79,13 +85,29 @@ class ExtendLease(TalkingShow):
         )
         moment = typed.moment_of(self.clock)
         end.add_argument("--until", type=moment, metavar="<time>", help=f"new end in your zone, {MOMENTS}")
+        _add_dry_run(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         lease = self.client.leases.find(parsed_args.lease)
         until, more = parsed_args.until, parsed_args.more
         if until is not None and until <= lease.end and not lease.open_ended:
             raise ClientError("That is no later than the lease ends already. To end it earlier: lease set --until.")
-        return fields(lease_fields(self, change_end(self, lease, more or until)))
+        changed = change_end(self, lease, more or until, dry_run=parsed_args.dry_run)
+        return fields((tried_fields if parsed_args.dry_run else lease_fields)(self, changed))
+
+
+def _would_be(command: Talking, lease: Lease) -> str:
+    """Say what a change would make of a lease that is not changed."""
+    start, end, cost = command.moment(lease.start), end_of(command, lease), cost_of(lease)
+    price = "" if cost is None else f", for {cost.human_readable()}"
+    return (
+        f"This would be granted, and nothing is changed: {what(lease)} from {start.human_readable()} "
+        f"until {end.human_readable()}{price}."
+    )
+
+
+def _add_dry_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--dry-run", action="store_true", help="say whether it would be granted, and change nothing")
 
 
 class SwapHost(TalkingShow):
@@ -177,16 +199,23 @@ def _fewer(command: Talking, lease: Lease) -> str:
     return written(command, ["lease", "set", lease.name, "--reservation", "id=host,min=1,max=1"])
 
 
-def change_end(command: Talking, lease: Lease, end: datetime | timedelta | None, **changes: Any) -> Lease:
-    """Change the lease, and tell what it is warned of; where a later end is refused, an earlier one may be offered."""
+def change_end(
+    command: Talking, lease: Lease, end: datetime | timedelta | None, *, dry_run: bool = False, **changes: Any
+) -> Lease:
+    """Change the lease, and tell what it is warned of; where a later end is refused, an earlier one may be offered.
+
+    A `dry_run` changes nothing.
+    """
+    leases = command.client.leases
+    change = partial(leases.try_to_change if dry_run else leases.change, lease.id)
     if end is None or changes:
         # What else is changed would not be in a command that extends, so then nothing is offered.
-        changed = command.client.leases.change(lease.id, end=end, **changes)
+        changed = change(end=end, **changes)
     else:
         changed = ask_for(
             command,
             end,
-            lambda wish: command.client.leases.change(lease.id, end=wish),
+            lambda wish: change(end=wish),
             lambda error, _: offers_for_end(error, lease, command.clock.zone),
         )
     for sentence in changed.warnings:

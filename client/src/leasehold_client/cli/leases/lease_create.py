@@ -12,10 +12,10 @@ from leasehold_client.calls.wire import write_time
 from leasehold_client.cli.command.base import TalkingShow, fields
 from leasehold_client.cli.leases.asking import ask_for
 from leasehold_client.cli.leases.counter_offer import offers_for_lease
-from leasehold_client.cli.leases.lease_list import cost_of, end_of, lease_fields
+from leasehold_client.cli.leases.lease_list import lease_fields, tried_fields
 from leasehold_client.cli.leases.searching import add_earliest, check_search, in_first_window
 from leasehold_client.cli.leases.waiting import begin_wait
-from leasehold_client.cli.output.shown import others_taken, what
+from leasehold_client.cli.output.shown import others_taken
 from leasehold_client.cli.reading import typed
 from leasehold_client.cli.reading.lease_options import (
     TYPES,
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from leasehold_client.floating_ip import FloatingIps
-    from leasehold_client.lease import Lease
 
 
 class CreateLease(TalkingShow):
@@ -90,7 +89,7 @@ class CreateLease(TalkingShow):
             tried = ask_for(self, request, self.client.leases.try_to_create, offered)
             for sentence in tried.warnings:
                 self.tell(sentence)
-            return fields(self._granted(tried))
+            return fields(tried_fields(self, tried))
         wait = begin_wait(self, parsed_args.wait_timeout) if parsed_args.wait else None
         lease = ask_for(self, request, self.client.leases.create, offered)
         for sentence in (*others_taken(lease), *lease.warnings):
@@ -110,12 +109,6 @@ class CreateLease(TalkingShow):
         if not (_says_length(options) or options.open_ended):
             said |= {"open_ended": True} if lease.open_ended else {"lasts": lease.end - lease.start}
         return argparse.Namespace(**said)
-
-    def _granted(self, lease: Lease) -> dict[str, object]:
-        """Return what a dry run says; its ids mean nothing."""
-        start, end, cost = self.moment_and_distance(lease.start), end_of(self, lease, distance=True), cost_of(lease)
-        shown = {"name": lease.name, "would_be_granted": True, "what": what(lease), "start_date": start}
-        return {**shown, "end_date": end, **({} if cost is None else {"cost": cost})}
 
 
 def _add_ways(parser: argparse.ArgumentParser, moment: Callable[[str], datetime]) -> None:

@@ -121,14 +121,25 @@ def _plain(command: Talking, key: str, value: Any) -> object:
     return Shown(value, json.dumps(value)) if isinstance(value, list | dict) else value
 
 
+def tried_fields(command: Talking, lease: Lease) -> dict[str, object]:
+    """Return what a dry run says; the ids of a new lease mean nothing."""
+    start, end, cost = command.moment_and_distance(lease.start), end_of(command, lease, distance=True), cost_of(lease)
+    shown = {"name": lease.name, "would_be_granted": True, "what": what(lease), "start_date": start}
+    return {**shown, "end_date": end, **({} if cost is None else {"cost": cost})}
+
+
 def cost_of(lease: Lease) -> Shown | None:
     """Return what a lease costs, where it costs anything; of one that is only tried nothing has passed."""
     found = lease.values.get("cost")
     if found is None:
         return None
-    total, so_far = found["total"], f"{found['passed']} {found['unit']} so far"
-    ways = [] if total is None else [f"{total} {found['unit']}"]
-    return Shown(found, ", ".join(ways if found["more"] is not None else [*ways, so_far]))
+    total, more, unit = found["total"], found["more"], found["unit"]
+    ways = [] if total is None else [f"{total} {unit}"]
+    if more is None:
+        ways.append(f"{found['passed']} {unit} so far")
+    elif more != total:
+        ways.append(f"{more.removeprefix('-')} {unit} {'less' if more.startswith('-') else 'more'} than now")
+    return Shown(found, ", ".join(ways))
 
 
 def _in_line(command: Talking, lease: Lease) -> Shown | None:

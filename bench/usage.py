@@ -1,6 +1,8 @@
 """GET of the usage of a month by project, with 1,000,000 segments in that month, over HTTP on each database.
 
-Two hosts for each reservation, of 100 projects: each start was late by some seconds, nine of ten used what they held,
+And POST of a lease of the project that has 100,000 of them, beside one that has none, in turn.
+
+Each reservation has two hosts, of 100 projects: each start was late by some seconds, nine of ten used what they held,
 and one of ten was given up early. The same is measured of the spans alone, before managers have summed the days.
 """
 
@@ -16,7 +18,7 @@ from uuid import uuid5
 from sqlalchemy import func, insert, literal, select
 
 from bench.client import ISO, Client
-from bench.deployment import running
+from bench.deployment import host_lease, running
 from bench.figures import percentile
 from bench.fill import NAMESPACE, filled
 from bench.row import Row
@@ -39,7 +41,7 @@ from leasehold.model.windows import to_seconds
 from tests.servers import KINDS, new_database
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from sqlalchemy import Connection, Engine, Table
 
@@ -60,11 +62,22 @@ ADMIN: Final = {
     "X-Roles": "admin,member,reader",
     "OpenStack-API-Version": "reservation 1.3",
 }
+ALL: Final = {"all_projects": "true"}
 ASKED: Final = {
-    "all projects, by project": {"group_by": "project"},
-    "all projects, by project, from noon to noon": {"group_by": "project"},
-    "all projects, by day": {"group_by": "day"},
+    "all projects, by project": {"group_by": "project", **ALL},
+    "all projects, by project, from noon to noon": {"group_by": "project", **ALL},
+    "all projects, by day": {"group_by": "day", **ALL},
 }
+ALSO_ASKED: Final = {
+    "all projects, by user": {"group_by": "user", **ALL},
+    "all projects, by resource": {"group_by": "resource", **ALL},
+    "one project, by lease": {"group_by": "lease", "project_id": uuid5(NAMESPACE, "project 1").hex},
+}
+"""For which there is no goal: single resources and leases are not summed by day."""
+WARM: Final = 10
+POSTS: Final = 200
+SLOWER: Final = 1.2
+"""So much slower may a lease be of the project with the most segments, on a machine that does other things as well."""
 
 
 def run(*, quick: bool = False) -> list[Row]:
@@ -80,20 +93,45 @@ def measure(kind: str, copies: int) -> Iterator[Row]:
         filled(url, HOSTS)
         fill_month(url, to_seconds(start), copies)
         with running("leasehold-api", database_url=url) as api, Client(api.url, ADMIN) as client:
-            for what, seconds in _asked(client, start, TIMES_OF_SPANS):
+            for what, seconds in _asked(client, start, ASKED, TIMES_OF_SPANS):
                 yield Row(f"Usage of a month of spans alone, {name}, {what}, p50", 1000 * percentile(seconds, 50), "ms")
             yield Row(f"Sums of the days of a month, {name}", _sum(url), "s")
-            for what, seconds in _asked(client, start, TIMES):
+            for what, seconds in _asked(client, start, ASKED, TIMES):
                 yield Row(f"Usage of a month, {name}, {what}, p50", 1000 * percentile(seconds, 50), "ms")
                 yield Row(f"Usage of a month, {name}, {what}, p99", 1000 * percentile(seconds, 99), "ms", BUDGET_MS)
+            for what, seconds in _asked(client, start, ALSO_ASKED, TIMES_OF_SPANS):
+                yield Row(f"Usage of a month, {name}, {what}, p50", 1000 * percentile(seconds, 50), "ms")
+            many, none = _posts(api.url)
+            what = f"POST a lease, a tenth of {name} in its project, p50"
+            yield Row(what, many, "ms", SLOWER * none, none, "a project without any")
 
 
-def _asked(client: Client, start: datetime, times: int) -> Iterator[tuple[str, list[float]]]:
+def _posts(url: str) -> tuple[float, float]:
+    """Return how long a lease takes in the middle, in milliseconds, of the project with most segments and of a new one.
+
+    One after the other, so that other load on the machine affects both alike.
+    """
+    projects = uuid5(NAMESPACE, "project 0").hex, uuid5(NAMESPACE, "project without segments").hex
+    seconds: dict[str, list[float]] = {each: [] for each in projects}
+    headers = [{**ADMIN, "X-Project-Id": each, "X-Roles": "member,reader"} for each in projects]
+    with Client(url, headers[0]) as many, Client(url, headers[1]) as none:
+        for number in range(WARM + POSTS):
+            start = datetime.now(UTC) + timedelta(days=1, hours=2 * number)
+            for client, project in zip((many, none), projects, strict=True):
+                body = host_lease(f"post-{number}", start.strftime(ISO), (start + timedelta(hours=1)).strftime(ISO))
+                seconds[project].append(client.ask("POST", "/leases", body).expect(201).seconds)
+    first, second = (1000 * percentile(seconds[each][WARM:], 50) for each in projects)
+    return first, second
+
+
+def _asked(
+    client: Client, start: datetime, questions: Mapping[str, Mapping[str, str]], times: int
+) -> Iterator[tuple[str, list[float]]]:
     """Yield how long each answer took, by what was asked."""
-    for what, asked in ASKED.items():
+    for what, asked in questions.items():
         begin = start + timedelta(hours=12 if "noon" in what else 0)
         window = {"from": begin.strftime(ISO), "to": (begin + timedelta(seconds=MONTH)).strftime(ISO)}
-        path = f"/usage?{urlencode({**window, **asked, 'all_projects': 'true'})}"
+        path = f"/usage?{urlencode({**window, **asked})}"
         client.ask("GET", path).expect(200)
         yield what, [client.ask("GET", path).expect(200).seconds for _ in range(times)]
 
@@ -134,7 +172,8 @@ def _fill_part(connection: Connection, start: int, part: int) -> None:
         own = {
             "lease_id": f"00-lease-{number:027}",
             "reservation_id": f"00-part-{number:028}",
-            "project_id": uuid5(NAMESPACE, f"project {number % PROJECTS}").hex,
+            # One of them has a tenth of all.
+            "project_id": uuid5(NAMESPACE, f"project {number % PROJECTS if number % 10 else 0}").hex,
             "user_id": uuid5(NAMESPACE, f"user {number % (10 * PROJECTS)}").hex,
             "resource_type": HOST,
         }

@@ -53,6 +53,14 @@ test("what a refusal offers can be taken", () => {
   assert.deepEqual(counterOffers({ asked: 2, largest: 0, nearest: null }), []);
 });
 
+test("an offer says what it costs where anything has a price", () => {
+  const nearest = { start: "2031-05-01T10:00:00+00:00", end: "2031-05-01T13:00:00+00:00" };
+  const [cost, less] = [{ total: "9.00", unit: "EUR" }, { total: "4.00", unit: "EUR" }];
+  const details = { resource_type: "physical:host", asked: 9, largest: 4, nearest, estimates: { nearest: { cost }, largest: { cost: less } } };
+  assert.deepEqual(counterOffers(details).map((each) => each.cost), [cost, less]);
+  assert.deepEqual(counterOffers({ ...details, estimates: undefined }).map((each) => "cost" in each), [false, false]);
+});
+
 test("the command is that of the request", () => {
   const form = { ...newForm(EMPTY, "UTC"), name: "my lease", hours: "48", parts: [newPart({ chosen: { rack: ["a1"] } })] };
   const request = body(form, "UTC");

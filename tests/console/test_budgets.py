@@ -60,6 +60,17 @@ def test_members_see_what_is_left_of_the_budgets_of_their_project(
     ask(service, f"leases/{made['id']}", "DELETE")
 
 
+def test_a_new_lease_and_what_is_offered_instead_say_what_they_cost(browser: Browser, service: Program) -> None:
+    browser.allowed.add(409)
+    browser.sign_in(service)
+    browser.open(service, "leases/new?hosts=2")
+    browser.until(partial(says, browser, "This would be granted. It costs 9.00 EUR."))
+    browser.type("count-0", "40")
+    browser.until(lambda: browser.role("button", "hosts instead").text.endswith(" EUR"))
+    browser.picture("offers-with-costs")
+    assert browser.serious() == []
+
+
 def test_a_lease_at_the_edge_of_its_budget_is_extended_after_a_top_up(browser: Browser, service: Program) -> None:
     made = lease(service, "simulation", 2, start=24)
     browser.sign_in(service)

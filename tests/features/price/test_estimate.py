@@ -77,7 +77,7 @@ def test_a_refusal_says_what_the_nearest_window_and_the_largest_amount_cost(memb
         "nearest": {"cost": nearest},
         "largest": {"cost": cost(member, lease(1, **dates("10:30", "11:30")))},
     }
-    assert refused.json["error_message"].endswith(f"It costs {nearest['total']} EUR.")
+    assert refused.json["error_message"].endswith(f"That costs {nearest['total']} EUR.")
 
 
 def test_a_refused_extension_says_what_the_longest_one_costs(member: Client) -> None:
@@ -87,7 +87,7 @@ def test_a_refused_extension_says_what_the_longest_one_costs(member: Client) -> 
     assert refused.status_code == 409
     longest = cost(member, {"end_date": "2031-05-01T12:00Z"}, made)
     assert refused.json["details"]["estimates"]["latest_end"] == {"cost": longest}
-    said = f"It can be extended until 2031-05-01 12:00:00 UTC. It costs {longest['more']} EUR more."
+    said = f"It can be extended until 2031-05-01 12:00:00 UTC. That costs {longest['more']} EUR more."
     assert said in refused.json["error_message"]
 
 

@@ -50,10 +50,10 @@ def _cost(prices: Prices, fit: Fit) -> Estimate | None:
         more = total - before.hour_seconds()
     value = {"unit": prices.unit, "total": str(amount(total, prices.places))}
     if fit.connection is None:
-        return Estimate("cost", value, f"It costs {value['total']} {prices.unit}.")
+        return Estimate("cost", value, f"That costs {value['total']} {prices.unit}.")
     return Estimate("cost", {**value, "more": str(amount(more, prices.places))}, _sentence(prices, more))
 
 
 def _sentence(prices: Prices, more: Decimal) -> str:
     shown = f"{amount(abs(more), prices.places)} {prices.unit}"
-    return f"It costs {shown} {'more' if more >= NOTHING else 'less'}."
+    return f"That costs {shown} {'more' if more >= NOTHING else 'less'}."

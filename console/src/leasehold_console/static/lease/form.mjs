@@ -122,7 +122,10 @@ export function rule({ repeats, times }) {
  * @property {string} [type] of the part that has to be smaller
  * @property {number} [count]
  * @property {number} [within] seconds
+ * @property {Cost} [cost] where anything has a price
  */
+
+/** @typedef {{total: string, unit: string}} Cost */
 
 /** What a refusal offers. @param {Record<string, any>} details @returns {CounterOffer[]} */
 export function counterOffers(details) {
@@ -132,10 +135,16 @@ export function counterOffers(details) {
   // What sleeps is ready so long after it is asked for, so the window of now would be gone.
   const within = details["ready_within_seconds"];
   if (within) found.push({ kind: "within", within });
-  else if (nearest) found.push({ kind: "window", start: parse(nearest.start), end: parse(nearest.end) });
+  else if (nearest) found.push({ kind: "window", start: parse(nearest.start), end: parse(nearest.end), ...costing(details, "nearest") });
   if (details["largest"] > 0 && details["largest"] < details["asked"])
-    found.push({ kind: "fewer", type: details["resource_type"], count: details["largest"] });
+    found.push({ kind: "fewer", type: details["resource_type"], count: details["largest"], ...costing(details, "largest") });
   return found;
+}
+
+/** @param {Record<string, any>} details @param {string} offer @returns {{cost?: Cost}} */
+function costing(details, offer) {
+  const cost = details["estimates"]?.[offer]?.cost;
+  return cost ? { cost } : {};
 }
 
 /** The form with an offer taken. @param {Form} form @param {CounterOffer} offer @param {string} zone @returns {Form} */

@@ -16,7 +16,8 @@ const PAUSE = 350;
 
 /** @typedef {import("./form.mjs").CounterOffer} CounterOffer */
 /** @typedef {{reservation_id: string, resource_type: string, resources: readonly {name: string | null, resource_type: string}[]}} Held */
-/** @typedef {{busy: boolean, granted: readonly Held[] | null, starts?: string, refused: ApiError | null}} State `starts` where that may be later than asked for */
+/** @typedef {import("./form.mjs").Cost} Cost */
+/** @typedef {{busy: boolean, granted: readonly Held[] | null, starts?: string, cost?: Cost | undefined, refused: ApiError | null}} State `starts` where that may be later than asked for */
 
 export function verdict() {
   /** @type {import("../vendor/signals-core/signals-core.mjs").Signal<State>} */
@@ -38,9 +39,11 @@ export function verdict() {
     const mine = (current = new AbortController());
     const body = /** @type {import("../../../../types/api").LeaseCreation} */ (/** @type {unknown} */ ({ ...request, dry_run: true }));
     try {
-      const found = /** @type {{lease: {start_date: string}, reservations?: Held[]}} */ (/** @type {unknown} */ (await call("POST /v1/leases", { body, signal: mine.signal })));
+      const found = /** @type {{lease: {start_date: string, cost?: {total: string | null, unit: string}}, reservations?: Held[]}} */ (/** @type {unknown} */ (await call("POST /v1/leases", { body, signal: mine.signal })));
       const starts = request["ready_within_seconds"] ? { starts: found.lease.start_date } : {};
-      if (!mine.signal.aborted) state.value = { busy: false, granted: found.reservations ?? [], ...starts, refused: null };
+      const { total = null, unit = "" } = found.lease.cost ?? {};
+      const cost = total === null ? {} : { cost: { total, unit } };
+      if (!mine.signal.aborted) state.value = { busy: false, granted: found.reservations ?? [], ...starts, ...cost, refused: null };
     } catch (error) {
       if (mine.signal.aborted) return;
       if (!(error instanceof ApiError)) throw error;
@@ -57,18 +60,18 @@ export function verdict() {
     },
     /** @param {(offer: CounterOffer) => void} take */
     view: (take) => {
-      const { busy, granted, starts = "", refused } = state.value;
-      if (granted) return grantedView(granted, starts, busy);
+      const { busy, granted, starts = "", cost, refused } = state.value;
+      if (granted) return grantedView(granted, starts, cost, busy);
       if (refused) return refusedView(refused, busy, take);
       return html`<p class="muted">${busy ? `${t("asking")}…` : t("incomplete")}</p>`;
     },
   };
 }
 
-/** @param {readonly Held[]} granted @param {string} starts @param {boolean} busy */
-function grantedView(granted, starts, busy) {
+/** @param {readonly Held[]} granted @param {string} starts @param {Cost | undefined} cost @param {boolean} busy */
+function grantedView(granted, starts, cost, busy) {
   return html`<div class=${busy ? "stale" : ""}>
-    ${notice("good", html`<span><strong>${t("granted")}</strong> ${starts ? t("starts", { when: brief(parse(starts), zone.value) }) : nothing}</span>`)}
+    ${notice("good", html`<span><strong>${t("granted")}</strong> ${starts ? t("starts", { when: brief(parse(starts), zone.value) }) : nothing} ${cost ? t("costs", { ...cost }) : nothing}</span>`)}
     <p class="muted">${t("gets")}</p>
     <ul>
       ${granted.map(({ resource_type: type, resources }) => {
@@ -97,7 +100,13 @@ function refusedView(refused, busy, take) {
 }
 
 /** @param {CounterOffer} offer */
-function offerText({ kind, start = 0, end = 0, type = "", count = 0, within = 0 }) {
+function offerText(offer) {
+  const words = offerWords(offer);
+  return offer.cost ? t("take_costing", { words, ...offer.cost }) : words;
+}
+
+/** @param {CounterOffer} offer */
+function offerWords({ kind, start = 0, end = 0, type = "", count = 0, within = 0 }) {
   if (kind === "within") return t("take_within", { minutes: Math.ceil((within * 1000) / MINUTE) });
   if (kind === "window") return t("take_window", { when: brief(start, zone.value), span: span(end - start) });
   return t("take_fewer", { what: asked({ resource_type: type, amount: count }) });

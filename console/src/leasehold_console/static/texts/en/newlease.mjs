@@ -44,6 +44,8 @@ export default /** @type {const} */ ({
   take_within: "Take it as soon as it is ready, within {minutes} min",
   starts: "It starts {when}, as soon as it is ready.",
   take_fewer: "Take {what} instead",
+  take_costing: "{words}: {total} {unit}",
+  costs: "It costs {total} {unit}.",
   others: "Or",
   create: "Lease it",
   create_series: "Ask for all of them",

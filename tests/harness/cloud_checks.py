@@ -165,8 +165,12 @@ def _check_addresses(tables: Tables, state: CloudState, unfinished: set[str]) ->
 
 
 def _check_open(tables: Tables, state: CloudState, unfinished: set[str]) -> None:
-    """No host is closed to servers, or claimed, unless it sleeps, or a reservation's start or end is not complete."""
+    """No host is closed to servers, or claimed, but where a reservation's start or end is not complete.
+
+    And those that sleep, or have failed to wake up: they stay closed until they are up again.
+    """
     kept = {row.resource_number for row in tables["allocations"] if row.reservation_id in unfinished}
+    kept |= {row.resource_number for row in tables["sleeps"] if row.outcome == "failed" and row.ready_at is None}
     hosts = {row.attributes["hypervisor_hostname"]: row for row in tables["resources"] if row.type == "physical:host"}
     awake = {name for name, row in hosts.items() if row.health != Health.ASLEEP}
     closed = sorted(name for name in state.closed & awake if hosts[name].number not in kept)

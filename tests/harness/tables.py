@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 BOOKS = (
     *("leases", "reservations", "allocations", "events", "tasks", "outbox", "event_log", "resources", "pools"),
-    "segments",
+    *("segments", "sleeps"),
 )
 """The tables that the checks of the database need."""
 CLOUD = tuple(

@@ -152,7 +152,7 @@ def spans(promises: Sequence[Promise]) -> Iterator[Span]:
             yield Span("used", each, number, amount, *of_span(span), host)
         if each.told is not None:
             begin, end = each.terms
-            if not each.delivered:
+            if not each.delivered and each.amount > each.missing:
                 yield Span("late", each, number, each.amount - each.missing, begin, end)
             yield Span("missing", each, number, each.missing, begin, end)
 

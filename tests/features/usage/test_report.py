@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from leasehold.db.past.record import SegmentFilter, each_segment
@@ -56,7 +56,18 @@ def known(rows: Rows, name: str) -> Counter[tuple[Any, ...]]:
     return Counter({each: value for each, value in found.items() if value})
 
 
+ALL_MISSING = Promise("demo", None, HOST, 3, 3, False, (0, 1), [Piece(0, (0, 1), 1, 0.0, False)], [], [])
+
+
 @examples
+@example(
+    promises=[ALL_MISSING],
+    borders=(END - REACH, END - REACH + 1, END),
+    group=Group.RESOURCE,
+    project=None,
+    since=END - REACH,
+    refused=[],
+)
 @given(
     promises=st.lists(PROMISES, max_size=5),
     borders=BORDERS,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import delete, select
 
 from leasehold.features.price import closing
 from leasehold.features.price.budget import from_micro
@@ -18,7 +18,7 @@ from leasehold.features.price.correcting import Correction, correct
 from leasehold.features.price.focus import COLUMNS, Billed, focus_row
 from leasehold.features.price.model import PriceList, Prices, Rates, Rule, TimeFactor
 from leasehold.features.price.options import PriceSettings
-from leasehold.features.price.store import charges
+from leasehold.features.price.store import charged, charges
 from leasehold.features.usage.follow import follow
 from leasehold.leasing.reading.event_log import sequence_events
 from leasehold.model.properties import parse
@@ -54,6 +54,8 @@ def here(tmp_path: Path) -> Iterator[Site]:
     """Return a service with a plain host and one with a card."""
     with make_service(tmp_path, settings=PRICED, hosts=("cmp-01",)) as world:
         world.enrol("cmp-05", gpu="A100")
+        # As a manager does at its start.
+        close(world.service)
         yield Site(world)
 
 
@@ -110,7 +112,7 @@ def test_it_is_charged_once_whoever_is_killed_and_goes_on_in_the_next_period(
         with pytest.raises(Killed):
             closed(here)
     with here.world.service.db.reading() as connection:
-        assert (rows(here), charged_until(connection, CLOSED)) == ([], 0)
+        assert (rows(here), charged_until(connection, CLOSED)) == ([], int(here.world.hour(-3).timestamp()))
     closed(here)
     closed(here)
     (first,) = rows(here)
@@ -119,6 +121,18 @@ def test_it_is_charged_once_whoever_is_killed_and_goes_on_in_the_next_period(
     (again, second) = rows(here)
     assert (again.id, first.ends_at) == (first.id, second.starts_at)
     assert (second.ends_at - second.starts_at, second.amount) == (3 * 3600, 2 * 3 * 500_000)
+
+
+def test_what_was_before_there_were_prices_stays_free(here: Site) -> None:
+    here.world.execute(delete(charged))
+    here.active(1)
+    here.run_until(here.world.hour(3.5))
+    closed(here)
+    assert rows(here) == []
+    here.run_until(here.world.hour(6.5))
+    closed(here)
+    (row,) = rows(here)
+    assert (row.starts_at, row.ends_at) == tuple(int(here.world.hour(each).timestamp()) for each in (3, 6))
 
 
 def test_a_correction_gives_no_budget_what_it_never_paid(here: Site) -> None:

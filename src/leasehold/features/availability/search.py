@@ -215,8 +215,12 @@ class _Seeker:
     def possible(self, alternative: int, window: Window) -> PossibleWindow:
         """Return what each reservation of this alternative would get in a window."""
         picks = decide(self.snapshots, self.asked, self._terms(window.start, window.duration))
-        estimating = Estimating(self.service.estimators, self.snapshots, self.lead.now)
-        return PossibleWindow(alternative, window, list(map(slots_of, picks)), estimating(window, self.asked, picks))
+        estimates = self._estimating(window, self.asked, picks)
+        return PossibleWindow(alternative, window, list(map(slots_of, picks)), estimates)
+
+    @property
+    def _estimating(self) -> Estimating:
+        return Estimating(self.service.estimators, self.snapshots, self.lead.now)
 
     def _first(self, after: int, length: timedelta) -> Window | None:
         """Return the first window of a length that starts at a moment or later, and that the limits allow."""
@@ -267,8 +271,8 @@ class _Seeker:
         terms = self._terms(_whole_minute(self.begin), length)
         seconds = self.service.settings.leases.explanation_seconds
         try:
-            estimating = Estimating(self.service.estimators, self.snapshots, self.lead.now)
-            Proposal(self.snapshots, self.asked, terms, self._allowed, seconds, estimating=estimating).decide()
+            proposal = Proposal(self.snapshots, self.asked, terms, self._allowed, seconds, estimating=self._estimating)
+            proposal.decide()
         except NotEnoughError as error:
             return error
         # It would fit at once, but not start on a whole minute that the bounds allow.

@@ -75,7 +75,8 @@ def _closed(service: Service, before: int, until: int, connection: Connection) -
     """
     save_charged(connection, CLOSED, before, until)
     prices = service.settings.of(PriceSettings).prices
-    stays = [stay for each in service.stays for stay in each(connection, before, until)]
+    # Before the first period that is closed, nobody knows whether there were prices yet.
+    stays = [stay for each in service.stays for stay in each(connection, before, until)] if before else []
     if prices is None or not stays:
         return
     resources = resources_by_number(connection, {each.resource_number for each in stays})
